@@ -1,0 +1,264 @@
+"""Every type that crosses a door between rooms. Frozen; methods only derive.
+
+Paths are `str` holding UTF-8 with undecodable bytes as lone surrogates (PEP 383, `surrogateescape`),
+whatever the locale, because agents write UTF-8 whatever the locale.
+"""
+
+from __future__ import annotations
+
+from ringfence.records import Choice, Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Op(Choice):
+    """What would be done to a path. All but READ are writes for the fence."""
+
+    READ = "read"
+    WRITE = "write"
+    CREATE = "create"
+    DELETE = "delete"
+    RENAME = "rename"
+    LINK = "link"
+    METADATA = "metadata"
+
+
+class Verdict(Choice):
+    """ALLOW, ASK (a person, or the policy's `unattended` answer) or DENY."""
+
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+class Access(Choice):
+    """What a zone grants below its root: nothing, reading, or everything."""
+
+    NONE = "none"
+    READ = "read"
+    WRITE = "write"
+
+
+class ZoneKind(Choice):
+    """Where a zone comes from; it shapes the message and the engine's work, never the comparison."""
+
+    WORKSPACE = "workspace"
+    PROTECT = "protect"
+    GUARD = "guard"
+    ZONE = "zone"
+    TEMP = "temp"
+    CACHE = "cache"
+    SCRATCH = "scratch"
+    OWN = "own"
+
+
+class Audience(Choice):
+    """Who a grant is for: every door, or only programs that the engine holds (git in a linked worktree)."""
+
+    ALL = "all"
+    PROGRAMS = "programs"
+
+
+class Strength(Choice):
+    """What holds a rule while a program runs."""
+
+    KERNEL = "kernel"
+    HOOK = "hook"
+    AFTER = "after the fact"
+    NOT_HERE = "not here"
+
+
+STRENGTH_ORDER: Mapping[Strength, int] = {
+    Strength.KERNEL: 3,
+    Strength.AFTER: 2,
+    Strength.HOOK: 1,
+    Strength.NOT_HERE: 0,
+}
+
+
+class Rule(Record):
+    """What decided. `source` is a file, a flag, an environment key or "built in"; `line` is 1-based, 0 = none."""
+
+    id: str
+    source: str
+    line: int = 0
+
+    def __str__(self) -> str:
+        where = f"{self.source}:{self.line}" if self.line else self.source
+        return f"{where} ({self.id})"
+
+
+class Zone(Record):
+    """One root and one access. `root` is absolute and physical (resolved when the policy was loaded)."""
+
+    root: str
+    access: Access
+    kind: ZoneKind
+    rule: Rule
+    audience: Audience = Audience.ALL
+
+
+class Glob(Record):
+    """A zone that is a pattern below `base`: `**/` any depth, `*` and `?` within one component.
+
+    `parts` are the components after a leading `**` (if `deep`); the match ends at a component, and everything
+    below a matching folder belongs to it.
+    """
+
+    base: str
+    deep: bool
+    parts: tuple[str, ...]
+    access: Access
+    kind: ZoneKind
+    rule: Rule
+
+
+class Folders(Record):
+    """Where ringfence keeps its own things, absolute. None of them may be written by an agent."""
+
+    config: str
+    state: str
+    cache: str
+    runtime: str
+
+
+class Policy(Record):
+    """A compiled policy. Nothing in it is read again from text that an agent could have changed since."""
+
+    workspace: tuple[str, ...]
+    restricted: bool
+    zones: tuple[Zone, ...]
+    globs: tuple[Glob, ...]
+    reads: str  # "workspace" | "anywhere": file and search tools
+    shell_reads: str  # "anywhere" | "system": what a program may read under an engine
+    opaque: Verdict
+    unattended: Verdict
+    minimum: Strength
+    strict: bool
+    temp: str  # "private" | "shared" | "none"
+    caches: str  # "private" | "shared" | "none"
+    git_config: str  # "vet" | "guard" | "open"
+    folders: Folders
+    default: Rule
+    notes: tuple[str, ...] = ()
+
+
+class Surroundings(Record):
+    """What a call stands in, captured once at the door. `home` None: HOME unset; nothing is guessed."""
+
+    cwd: str
+    home: str | None
+
+
+class Located(Record):
+    """Where a path really lands. `path` is physical; a missing tail is kept in it.
+
+    `folded` is the second reading of `..` behind a missing component, "" when both readings agree.
+    `links` is st_nlink of a regular file, 0 for anything else. `magic` names the procfs or /dev/fd door the path
+    went through ("" for none): such names mean different things in checker and writer.
+    """
+
+    path: str
+    exists: bool
+    is_dir: bool
+    links: int
+    dev: int
+    ino: int
+    sink: bool
+    magic: str
+    folded: str = ""
+
+
+class Unresolved(Record):
+    """A path that no system call would reach, or that means nothing here. `code` is `invalid.*`."""
+
+    code: str
+    why: str
+
+
+Site = Located | Unresolved
+
+
+class LinkNames(Record):
+    """The names of one hard-linked inode below the roots. `complete`: as many as st_nlink were found."""
+
+    names: tuple[str, ...]
+    complete: bool
+    timed_out: bool
+
+
+class Decision(Record):
+    """One verdict. `code` is stable and dotted; `path` is the resolved path ("" if there is none)."""
+
+    verdict: Verdict
+    code: str
+    path: str
+    rule: Rule
+    message: str
+    op: Op = Op.WRITE
+    hint: str = ""
+
+
+class PathUse(Record):
+    """One path as the agent wrote it, and what would be done to it."""
+
+    op: Op
+    path: str
+    what: str = ""  # where in the call it stood: a field's name, a span's text
+
+
+class CommandDecision(Record):
+    """The verdict on one command text. `uses` holds the decision on every path that the text names."""
+
+    verdict: Verdict
+    code: str
+    uses: tuple[Decision, ...]
+    message: str
+    command: str = ""
+
+
+class ToolCall(Record):
+    """One agent request in neutral form."""
+
+    agent: str
+    event: str
+    session: str
+    cwd: str
+    tool: str
+    mode: str  # the agent's own permission mode, "" if it does not say
+    uses: tuple[PathUse, ...]
+    commands: tuple[str, ...]
+    understood: bool  # False: a tool whose input we cannot judge
+
+
+class Capabilities(Record):
+    """What this kernel offers; a pure input, so that tests can pin it. `landlock` is the ABI, 0 = none."""
+
+    system: str  # "linux" | "darwin" | ...
+    landlock: int
+    userns: bool
+    mount_api: bool  # open_tree, move_mount and mount_setattr (Linux 5.12)
+    seccomp: bool
+    overlay: bool
+    why_not: tuple[tuple[str, str], ...] = ()  # (feature, reason) for each that is missing
+
+
+class RuleStrength(Record):
+    """How one rule of the policy is held for a running program, and why not more strongly."""
+
+    rule: Rule
+    subject: str
+    strength: Strength
+    why: str = ""
+    boundary: bool = False  # True: part of the boundary itself, which `minimum` governs
+
+
+class EnforcementReport(Record):
+    """What was really applied, known before the program starts. `engine` "none": nothing was."""
+
+    engine: str
+    detail: str
+    rules: tuple[RuleStrength, ...]
+    notes: tuple[str, ...] = ()
