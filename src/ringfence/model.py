@@ -245,6 +245,25 @@ class Capabilities(Record):
     why_not: tuple[tuple[str, str], ...] = ()  # (feature, reason) for each that is missing
 
 
+class Confinement(Record):
+    """What an engine must hold for one program, engine-neutral; every path absolute, physical and existing.
+
+    writable    trees the program may change (workspaces, write zones, private temp and caches)
+    files       single files or devices it may write (/dev/null, /dev/tty, one file named by a caller)
+    carve_outs  trees or files below a writable one that stay read-only (protected checkouts, guards, read zones)
+    masked      trees or files it may not even read
+    absent      carve-outs and masks that do not exist yet: nothing to hold, only to watch
+    reads       "anywhere", or "system": only the writable trees and the system's own prefixes
+    """
+
+    writable: tuple[Zone, ...]
+    files: tuple[str, ...]
+    carve_outs: tuple[Zone, ...]
+    masked: tuple[Zone, ...]
+    absent: tuple[Zone, ...]
+    reads: str
+
+
 class RuleStrength(Record):
     """How one rule of the policy is held for a running program, and why not more strongly."""
 
