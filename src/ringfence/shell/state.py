@@ -30,7 +30,7 @@ class State:
     """Mutable; `copy` for a subshell, `join` where two ways meet."""
 
     __slots__ = (
-        "cwds", "dead", "files", "functions", "links", "mirrors", "oldpwd", "options", "params", "planted",
+        "cwds", "dead", "exported", "files", "functions", "links", "mirrors", "oldpwd", "options", "params", "planted",
         "readonly", "stack", "touched", "values", "built",
     )  # fmt: skip
 
@@ -40,10 +40,11 @@ class State:
         self.values: dict[str, tuple[Value, ...]] = dict(values)
         self.functions: dict[str, Stmt | None] = {}  # None: an unknown one of that name may exist
         self.params: tuple[str, ...] | None = ()
-        self.stack: tuple[tuple[str, ...], ...] | None = None  # None: the session's own directory stack
+        self.stack: tuple[tuple[str, ...], ...] | None = ()  # None: not known; below it lies the session's own
         self.options: frozenset[str] = frozenset()
         self.readonly: frozenset[str] = frozenset()
-        self.dead = False
+        self.dead = ""  # "exit", "return" or "break" once nothing after this runs
+        self.exported: frozenset[str] = frozenset()
         # What this very text did to the disk so far, by absolute name:
         self.links: dict[str, str] = {}  # symbolic links made, with their targets
         self.mirrors: tuple[tuple[str, str], ...] = ()  # (copy, original) of trees that may hold links
@@ -63,6 +64,7 @@ class State:
         made.options = self.options
         made.readonly = self.readonly
         made.dead = self.dead
+        made.exported = self.exported
         made.links = dict(self.links)
         made.mirrors = self.mirrors
         made.planted = self.planted
@@ -123,6 +125,7 @@ def join(left: State, right: State) -> State:
         made.stack = None
     made.options = left.options | right.options
     made.readonly = left.readonly | right.readonly
+    made.exported = left.exported | right.exported
     made.adopt_disk(right)
     return made
 
