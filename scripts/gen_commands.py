@@ -21,6 +21,11 @@ from __future__ import annotations
 '''
 
 
+def literal(text: str) -> str:
+    """A string as the formatter would leave it: double quotes, unless that costs escapes."""
+    return repr(text) if '"' in text else f'"{text}"'
+
+
 def render(source: str) -> str:
     table = tomllib.loads(source)
     entries, names = [], {}
@@ -36,9 +41,9 @@ def render(source: str) -> str:
             kept["sub"] = [{k: v for k, v in sub.items() if k != "note"} for sub in kept["sub"]]
         entries.append(json.dumps(kept, separators=(",", ":"), ensure_ascii=True))
     lines = [HEAD, "ENTRIES: tuple[str, ...] = (\n"]
-    lines += [f"    {text!r},\n" for text in entries]
+    lines += [f"    {literal(text)},\n" for text in entries]
     lines += [")\n", "NAMES: dict[str, int] = {\n"]
-    lines += [f"    {name!r}: {index},\n" for name, index in names.items()]
+    lines += [f"    {literal(name)}: {index},\n" for name, index in names.items()]
     lines += ["}\n"]
     return "".join(lines)
 

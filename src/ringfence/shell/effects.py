@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ringfence.model import Op
 from ringfence.shell.slots import NoSubcommand, Slots, read_slots
-from ringfence.shell.state import DIGITS, TILDE, UNKNOWN, fold
+from ringfence.shell.state import DIGITS, RESERVED, TILDE, UNKNOWN, fold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ _PLAIN = {
     "move": Op.RENAME,
     "meta": Op.METADATA,
 }
+_COMPILERS = frozenset(("gcc", "g++", "cc", "c++", "clang", "clang++", "rustc", "go", "gfortran", "tcc"))
 _RECURSIVE = frozenset(("-r", "-R", "-a", "--recursive", "--archive", "--all"))
 
 
@@ -56,12 +57,16 @@ def apply(call: Call, slots: Slots) -> None:
     deep = bool(slots.present & _RECURSIVE)
     sources = [w for r, w in slots.pairs if r in ("read", "move", "link-target", "remote-read")]
     for role, word in slots.pairs:
-        use(call, state, role, word, deep=deep, sources=sources)
+        use(call, state, role, word, deep=deep, sources=sources, project=slots.runs == "project")
     for effect in slots.effects:
         _effect(call, state, effect)
     for argv in slots.commands:
         nested(call, state, list(argv))
     _runs(call, slots, state)
+    if call.name in _COMPILERS and len(call.state.cwds) == 1:
+        for option, value in slots.values:
+            if option == "-o" and not any(c in value for c in RESERVED):
+                call.state.built |= {fold(call.state.cwds[0], value)}
 
 
 def inside(call: Call, folders: tuple[str, ...]) -> State:
@@ -80,7 +85,7 @@ def inside(call: Call, folders: tuple[str, ...]) -> State:
     return state
 
 
-def use(call: Call, state: State, role: str, word: str, *, deep: bool, sources: list[str]) -> None:  # noqa: C901  # a table of roles
+def use(call: Call, state: State, role: str, word: str, *, deep: bool, sources: list[str], project: bool = False) -> None:
     walk, name = call.walk, call.name
     op = _PLAIN.get(role)
     if op is not None:
@@ -121,13 +126,18 @@ def use(call: Call, state: State, role: str, word: str, *, deep: bool, sources: 
         from ringfence.shell.inline import inline_code
 
         inline_code(call, state, role[5:], word)
+    elif role == "tests":
+        walk.touch(Op.WRITE, word.partition("::")[0], state, name)
     elif role == "project-of":
         walk.touch(Op.WRITE, word.rpartition("/")[0] or ".", state, name, soft=True)
     elif role == "list":
         walk.touch(Op.READ, word, state, name)
         walk.unknown("opaque.paths-from-file", f"{name}: names from {word}")
     elif role == "exec":
-        _exec(call, state, word)
+        if project:
+            outside_arguments(call, [word], state)  # a tool's own configuration is project code
+        else:
+            _exec(call, state, word)
     elif role == "awk-include":
         if word not in ("inplace", "inplace.awk"):
             walk.unknown("opaque.runs-file", f"{name} -i {word}")

@@ -105,6 +105,8 @@ def _mirror(call: Call, made: str, source: str) -> None:
     original = _absolute(call.state, source)
     if original == UNKNOWN:
         return
+    if source.endswith("/.") or source == ".":
+        original += "/."  # the folder behind the name, not a link of that name
     call.state.mirrors = (*call.state.mirrors, (made, original))[-64:]
     for link, target in list(call.state.links.items()):
         if link == original or link.startswith(original + "/"):
@@ -157,7 +159,7 @@ def _cp(call: Call) -> str | None:
             if made == UNKNOWN:
                 continue
             if source.endswith(("/.", "/..", "/")) or source in (".", ".."):
-                _mirror(call, made, source + "/.")
+                _mirror(call, made, source.rstrip("/.") + "/." if source.strip("./") else source)
             else:
                 _mirror(call, made, source)
     return ""

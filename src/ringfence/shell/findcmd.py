@@ -48,8 +48,8 @@ def _delete(call: Call, slots: Slots, start: str, *, follows: bool) -> None:
     if not start.endswith("/") and not follows and _is_link(call, start):
         walk.touch(Op.DELETE, start, state, "find -delete", entry=True)
         return
-    walk.touch(Op.WRITE, start, state, "find -delete")
     found = _matches(call, slots, start, follows=follows)
+    walk.touch(Op.WRITE, start, state, "find -delete")
     if found is None:
         walk.touch(Op.WRITE, start, state, "find -delete", deep=True)
         return

@@ -254,7 +254,7 @@ class _Lowering:
         return t.Test(tuple(self.expression(node.get("X"))), tuple(names))
 
     def let(self, node: Node) -> t.Cmd:
-        if any(c in self.span(node) for c in b"<>"):
+        if any(c in _unquoted(self.span(node)) for c in b"<>"):
             raise Unreadable("opaque.guard-let", "a redirection inside let", _at(node["Pos"]))
         words: list[t.Word] = []
         names: list[str] = []
@@ -416,6 +416,15 @@ _COMMANDS = {
 _EXPRESSIONS = frozenset(
     ("BinaryArithm", "UnaryArithm", "ParenArithm", "BinaryTest", "UnaryTest", "ParenTest", "TernaryArithm")
 )
+
+
+def _unquoted(span: bytes) -> bytes:
+    """A span without what stands in quotes; an odd quote keeps everything after it."""
+    for quote in (b"'", b'"'):
+        parts = span.split(quote)
+        if len(parts) % 2:
+            span = b"".join(parts[::2])
+    return span
 
 
 def _at(position: Node) -> int:

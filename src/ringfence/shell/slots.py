@@ -109,7 +109,11 @@ class _Scan:
         self.cwds: list[str] = []
         self.commands: list[tuple[str, ...]] = []
         self.doubt = False
-        self.acts = "when" in entry or any(r.lstrip("?").split(":")[0] in ACTING for r in options.values())
+        self.acts = any(r.lstrip("?").split(":")[0] in ACTING for r in options.values()) or any(
+            effect or slot.rstrip("?*+") in ACTING
+            for rule in entry.get("when", ())
+            for effect, slot in [*((e, "") for e in rule.get("effects", ())), *(("", s) for s in rule.get("args", ()))]
+        )
 
     def run(self, words: Sequence[str]) -> None:
         self.words = words
@@ -148,7 +152,7 @@ class _Scan:
                 continue
             if UNKNOWN in word and "=" not in word and self.acts:
                 self.doubt = True
-            expression = expression or self.style == "find"
+            expression = expression or (self.style == "find" and word not in ("-L", "-H", "-P"))
             self.index += 1
             if self.style in ("long1", "find"):
                 self._long1(word)
@@ -203,6 +207,14 @@ class _Scan:
 
     def _long(self, word: str) -> None:
         name, eq, value = word.partition("=")
+        if name not in self.options and not eq and any(o.startswith(name + "-") for o in self.options):
+            # `--backup` beside a listed `--backup-dir`: a flag of its own, or short for it. Both readings count.
+            self.present.add(name)
+            following = self.words[self.index] if self.index < len(self.words) else ""
+            for option, role in self.options.items():
+                if option.startswith(name + "-") and role in ACTING and not following.startswith("-") and following:
+                    self.pairs.append((role, following))
+            return
         if name not in self.options:
             near = [o for o in self.options if o.startswith(name) and o.startswith("--")]
             if near and len(name) > 3:
@@ -253,8 +265,8 @@ class _Scan:
                 continue
             if self.index >= len(self.words):
                 return
-            self._take(name, one, self.words[self.index])
             self.index += 1
+            self._take(name, one, self.words[self.index - 1])
 
     def _command(self) -> None:
         nested: list[str] = []
