@@ -88,12 +88,18 @@ def _declared(
     pending: list[tuple[str, tuple[Value, ...] | None]],
     state: State,
 ) -> None:
-    if "n" in flags and variant not in ("export",):
-        walk.unknown("opaque.name-reference", "a name reference")
+    reference = "n" in flags and variant != "export"
     local = variant == "local" or (variant in ("declare", "typeset") and "g" not in flags)
     for name, values in pending:
         if local and walk.locals:
             walk.locals[-1].setdefault(name, state.get(name))
+        if reference:
+            target = values[0] if values is not None and len(values) == 1 else None
+            if isinstance(target, str) and is_name(target) and target not in state.references:
+                state.references[name] = target
+            else:
+                walk.unknown("opaque.name-reference", f"the name reference {name}")
+            continue
         if values is not None:
             changed = any(f in flags for f in "AilucU")
             state.set(name, (UNKNOWN,) if changed and values != ((),) else values)

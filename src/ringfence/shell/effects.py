@@ -181,7 +181,7 @@ def destination(call: Call, state: State, word: str, sources: list[str], *, deep
             one = state.copy()
             one.cwds = (cwd,)
         whole = plain if plain.startswith("/") else f"{cwd}/{plain}"
-        is_folder = cwd != UNKNOWN and (walk.disk.is_dir(whole) or fold("/", whole) in state.links)
+        is_folder = cwd != UNKNOWN and (walk.disk.is_dir(whole) or _links_to_folder(call, state, fold("/", whole)))
         if is_folder or plain.endswith("/") or len(sources) > 1:
             for source in sources:
                 base = source.rstrip("/").rpartition("/")[2]
@@ -196,6 +196,15 @@ def destination(call: Call, state: State, word: str, sources: list[str], *, deep
             walk.touch(Op.RENAME if entry else Op.WRITE, word, one, call.name, deep=deep, entry=entry)
         if one is not state:
             state.touched = one.touched
+
+
+def _links_to_folder(call: Call, state: State, name: str) -> bool:
+    """A link made by this text, to a folder or to something that is not there yet."""
+    target = state.links.get(name)
+    if target is None:
+        return False
+    there = UNKNOWN if UNKNOWN in target else fold(name.rpartition("/")[0], target)
+    return there == UNKNOWN or call.walk.disk.is_dir(there) or not call.walk.disk.exists(there)
 
 
 def _remote(call: Call, state: State, role: str, word: str, sources: list[str]) -> None:

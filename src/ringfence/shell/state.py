@@ -31,7 +31,7 @@ class State:
 
     __slots__ = (
         "cwds", "dead", "exported", "files", "functions", "links", "mirrors", "oldpwd", "options", "params", "planted",
-        "readonly", "stack", "touched", "values", "built",
+        "readonly", "references", "stack", "touched", "values", "built",
     )  # fmt: skip
 
     def __init__(self, cwd: str, values: Mapping[str, tuple[Value, ...]]) -> None:
@@ -43,6 +43,7 @@ class State:
         self.stack: tuple[tuple[str, ...], ...] | None = ()  # None: not known; below it lies the session's own
         self.options: frozenset[str] = frozenset()
         self.readonly: frozenset[str] = frozenset()
+        self.references: dict[str, str] = {}  # `declare -n`: a name that stands for another
         self.dead = ""  # "exit", "return" or "break" once nothing after this runs
         self.exported: frozenset[str] = frozenset()
         # What this very text did to the disk so far, by absolute name:
@@ -64,6 +65,7 @@ class State:
         made.options = self.options
         made.readonly = self.readonly
         made.dead = self.dead
+        made.references = dict(self.references)
         made.exported = self.exported
         made.links = dict(self.links)
         made.mirrors = self.mirrors
@@ -88,9 +90,10 @@ class State:
 
     # -- variables ------------------------------------------------------------------------------------------
     def get(self, name: str) -> tuple[Value, ...]:
-        return self.values.get(name, (UNKNOWN,))
+        return self.values.get(self.references.get(name, name), (UNKNOWN,))
 
     def set(self, name: str, values: Iterable[Value]) -> None:
+        name = self.references.get(name, name)
         if name in self.readonly:
             self.values[name] = (UNKNOWN,)  # the assignment fails; which value it keeps is not worth guessing
             return
@@ -119,6 +122,10 @@ def join(left: State, right: State) -> State:
     for name in left.functions.keys() | right.functions.keys():
         if left.functions.get(name) is not right.functions.get(name):
             made.functions[name] = None
+    for name, target in right.references.items():
+        if made.references.setdefault(name, target) != target:
+            made.values[name] = (UNKNOWN,)
+            del made.references[name]
     if left.params != right.params:
         made.params = None
     if left.stack != right.stack:

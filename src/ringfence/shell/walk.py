@@ -46,6 +46,7 @@ _TREACHEROUS = frozenset(
      "LESSOPEN", "PROMPT_COMMAND", "PS4", "ZDOTDIR", "FPATH", "BASH_XTRACEFD", "JAVA_TOOL_OPTIONS", "MAKEFLAGS",
      "XDG_CONFIG_HOME", "DIRSTACK")
 )  # fmt: skip
+_BASH_ONLY = ("$'", '$"', "&>", ">&", "|&", "<(", ">(", "[[", "((", "<<<", "function", "=(", "{")
 _TREACHEROUS_STEMS = ("LD_", "DYLD_", "BASH_FUNC_")
 
 
@@ -93,7 +94,10 @@ class Walk:
         if isinstance(script, t.Refusal):
             self.unknown(script.code, script.why)
             return
+        twin = state.copy()
         self.sequence(script.body, state, None)
+        self._as_bash_too(text, twin, None)
+        state = join(state, twin)
         for code in self.traps[:20]:
             self.code(code, state.copy(), "trap")
 
@@ -254,10 +258,25 @@ class Walk:
         else:
             self.nesting += 1
             self.foreign = True
+            twin = state.copy() if self.dialect == "sh" else state
             out = self.sequence(script.body, state, stdin).out
+            if twin is not state and self._as_bash_too(text, twin, stdin):
+                state.become(join(state.copy(), twin))
             self.nesting -= 1
         self.dialect, self.foreign = outer, outer_foreign
         return out
+
+    def _as_bash_too(self, text: str, state: State, stdin: str | None) -> bool:
+        """`sh` is bash on some machines and dash on others: where both accept a text and read it differently, both count."""
+        if self.dialect != "sh" or not any(mark in text for mark in _BASH_ONLY):
+            return False
+        script = self.parse(text, "bash")
+        if isinstance(script, t.Refusal):
+            return False
+        self.dialect = "bash"
+        self.sequence(script.body, state, stdin)
+        self.dialect = "sh"
+        return True
 
     def substitute(self, body: tuple[t.Stmt, ...], state: State) -> str | None:
         """`$( )`: its effects noted, its text if that is known."""
@@ -554,6 +573,15 @@ class Walk:
             here.set(cmd.name, values)
             self.sequence(cmd.body, here, stdin)
 
+        if len(values) == 1 and values[0] != UNKNOWN:
+            self.breaks.append([])
+            one_round(state)
+            for other in self.breaks.pop():
+                other.dead = ""
+                state.become(join(state.copy(), other))
+            if state.dead == "break":
+                state.dead = ""
+            return Outcome(state, state, None)
         wide = values
         for start in range(0, len(wide), MAX_CHOICES):
             values = wide[start : start + MAX_CHOICES]
