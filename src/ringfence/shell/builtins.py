@@ -153,9 +153,12 @@ def _read(call: Call) -> str | None:
             names.append(word.split("?", 1)[0])
     text = call.stdin
     known = text is not None and UNKNOWN not in text and not delimiter
-    separators = [v for v in call.variable("IFS")] if "IFS" in call.extra or "IFS" in call.state.values else [" \t\n"]
-    if separators not in ([" \t\n"], [""]):
+    separators = list(call.variable("IFS")) if "IFS" in call.extra or "IFS" in call.state.values else [" \t\n"]
+    split_at = separators[0] if len(separators) == 1 else None
+    if not isinstance(split_at, str) or UNKNOWN in split_at or (len(split_at) > 1 and split_at != " \t\n"):
         known = False
+    if not isinstance(split_at, str) or split_at.strip(" \t\n") == "":
+        split_at = None
     if array or not known or text is None:
         for name in [*names, array, "" if names else "REPLY"]:
             if name:
@@ -173,10 +176,10 @@ def _read(call: Call) -> str | None:
             elif separators == [""] or not names:
                 values.append(line if index == 0 else "")
             elif index == len(names) - 1:
-                rest = line.strip().split(None, index)
+                rest = (line if split_at else line.strip()).split(split_at, index)
                 values.append(rest[index] if len(rest) > index else "")
             else:
-                fields = line.split()
+                fields = line.split(split_at)
                 values.append(fields[index] if len(fields) > index else "")
         # The empty value is what a loop's last, failing `read` leaves; a lone one reads the first line.
         call.state.set(name, values if len(lines) != 1 else values[1:])

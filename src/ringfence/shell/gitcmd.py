@@ -506,6 +506,12 @@ def _submodule(one: Git) -> None:
         while rest and rest[0].startswith("-"):
             rest.pop(0)
         one.code(" ".join(rest), "submodule foreach")
+    if action == "add":
+        one.args = one.args[one.args.index("add") + 1 :]
+        one.scan(("-b", "--branch", "--name", "--depth", "--reference"))
+        _transport(one, one.paths()[:1])
+        for name in one.paths()[1:2]:
+            one.touch(Op.CREATE, name)
     one.shared("modules/x")
     one.tree()
 

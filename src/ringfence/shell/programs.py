@@ -139,7 +139,7 @@ _SPECIAL: dict[str, Callable[[], Callable[[Call], str | None]]] = {
         name: _wrapper(name)
         for name in (
             "env", "genv", "xargs", "gxargs", "parallel", "sudo", "doas", "gosu", "su-exec", "unshare", "setpriv",
-            "systemd-run", "tmux", "screen", "at", "batch", "npx", "pnpx", "bunx", "uvx", "pipx",
+            "systemd-run", "tmux", "screen", "busybox", "toybox", "at", "batch", "npx", "pnpx", "bunx", "uvx", "pipx",
             "arch", "setarch", "linux32", "linux64",
         )
     },

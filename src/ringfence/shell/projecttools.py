@@ -24,7 +24,7 @@ def _make(call: Call) -> str | None:
     operands = []
     for word in slots.operands:
         name, eq, value = word.partition("=")
-        if eq and value.startswith(("/", "..", "~", TILDE)) and UNKNOWN not in value:
+        if eq and (value.startswith(("/", "~", TILDE)) or ".." in value.split("/")) and UNKNOWN not in value:
             upper = name.rstrip(":+?").upper()
             if upper == "O" or upper.startswith(_DESTINATIONS) or upper.endswith("DIR"):
                 call.walk.touch(Op.WRITE, value, call.state, f"make {name}=")

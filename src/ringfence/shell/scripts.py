@@ -45,6 +45,8 @@ def shell(call: Call) -> str | None:
         if not words:
             return None
         inner.params = tuple(words[2:])
+        if len(words) > 1:
+            inner.values["0"] = (words[1],)
         out = call.walk.code(words[0], inner, f"{call.name} -c", dialect, call.stdin)
         call.state.adopt_disk(inner)
         return out

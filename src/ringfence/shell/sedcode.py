@@ -81,7 +81,7 @@ class _Scanner:
             return
 
     def delimited(self, delimiter: str) -> str:
-        """Text up to an unescaped delimiter; a bracket expression hides it in an address, not in bash's eyes."""
+        """Text up to an unescaped delimiter; a bracket expression hides one (seen with GNU sed 4.9)."""
         start = self.i
         while self.i < len(self.text):
             c = self.text[self.i]
@@ -100,7 +100,7 @@ class _Scanner:
         raise _Strange("an unterminated pattern")
 
     def bracket(self) -> int:
-        """Index after `]`, 0 if this is no bracket expression. GNU sed lets a delimiter stand inside one."""
+        """Index after `]`, 0 if this is no bracket expression."""
         j = self.i + 1
         if self.text[j : j + 1] == "^":
             j += 1
@@ -180,14 +180,7 @@ class _Scanner:
         if delimiter in ("", "\n", "\\"):
             raise _Strange("s without a delimiter")
         self.i += 1
-        # Where a delimiter stands inside brackets, both readings are possible: refuse the ones that differ.
-        start = self.i
         self.delimited(delimiter)
-        after = self.i
-        self.i = start
-        self.plain(delimiter)
-        if self.i != after:
-            raise _Strange("a delimiter inside brackets")
         replacement = self.plain(delimiter)
         while self.i < len(self.text):
             c = self.peek()

@@ -152,7 +152,8 @@ class Walk:
                         if here.startswith(folder.rstrip("/") + "/") and "/" in here[len(folder) :].strip("/"):
                             self.unknown("opaque.planted-link", f"{why}: an archive may have put a link at {text}")
                 if not soft:
-                    state.files.pop(here, None)
+                    if op is not Op.METADATA:
+                        state.files.pop(here, None)
                     if len(state.touched) < MAX_TOUCHED and here not in state.touched:
                         state.touched = (*state.touched, here)
             self._note(op, path, cwd, why, deep=deep, soft=soft, entry=entry)

@@ -224,7 +224,9 @@ class Words:
             return [DIGITS]
         if name.isdigit():
             index = int(name)
-            if index == 0 or state.params is None:
+            if index == 0:
+                return [v if isinstance(v, str) else UNKNOWN for v in state.values.get("0", (UNKNOWN,))]
+            if state.params is None:
                 return [UNKNOWN]
             return [state.params[index - 1] if index <= len(state.params) else None]
         if name == "PWD" and name not in state.values:

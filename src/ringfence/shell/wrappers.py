@@ -209,6 +209,12 @@ def _terminal(call: Call) -> str | None:
     return None
 
 
+def _busybox(call: Call) -> str | None:
+    if call.args and not call.args[0].startswith("-"):
+        nested(call, call.state, list(call.args))
+    return None
+
+
 def _at(call: Call) -> str | None:
     if call.stdin is not None and UNKNOWN not in call.stdin:
         call.walk.code(call.stdin, call.child_state(), call.name)
@@ -261,6 +267,8 @@ WRAPPERS: dict[str, Callable[[Call], str | None]] = {
     "linux64": _prefix,
     "tmux": _terminal,
     "screen": _terminal,
+    "busybox": _busybox,
+    "toybox": _busybox,
     "at": _at,
     "batch": _at,
     "npx": _npx,
