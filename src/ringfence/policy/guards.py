@@ -141,7 +141,7 @@ GUARDS: tuple[Guard, ...] = (
         "hooks",
     ),
     Guard("amp", (".amp/plugins", ".amp/settings.json*"), "plug-ins and permission rules"),
-    Guard("goose", (".agents/plugins"), "plug-ins with hooks"),
+    Guard("goose", (".agents/plugins",), "plug-ins with hooks"),
     Guard(
         "cursor",
         (
