@@ -76,6 +76,16 @@ class Fence:
         made._index = Index(policy)
         return made
 
+    @property
+    def home(self) -> str | None:
+        """HOME as the calls see it; None: unset."""
+        return self._home
+
+    @property
+    def index(self) -> Index:
+        """The policy arranged for lookup, for those who explain or audit."""
+        return self._index
+
     def with_policy(self, policy: Policy) -> Fence:
         """The same surroundings under another policy."""
         return Fence._of(policy, self._home, self._env, self.cwd)
