@@ -108,6 +108,11 @@ def number(name: str) -> int:
     return found
 
 
+def number_on(machine: str, name: str) -> int:
+    """The number of `name` on another machine, from the tables alone. Raises KeyError for one not listed."""
+    return _UNIFIED[name] if name in _UNIFIED else dict(zip(_OLD_NAMES, _OLD[machine], strict=True))[name]
+
+
 def syscall(name: str, nr: int, *args: Word, doing: str) -> int:
     """Make system call `nr`, called `name` in messages, and return its result.
 
