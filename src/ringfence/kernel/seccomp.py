@@ -143,4 +143,4 @@ def check_available() -> None:
 
 
 TERMINAL_INPUT = (Refusal("ioctl", 1, 1, (TIOCSTI, TIOCLINUX)),)
-"""Typing into a terminal as if its user did (EPERM): the caller's shell would run the text after the fence."""
+"""Typing into a terminal as if its user did (EPERM): the caller's shell would run the text afterwards."""
