@@ -9,7 +9,6 @@ import os
 
 from ringfence.errors import PolicyError
 from ringfence.model import Access, Folders, Glob, Located, Policy, Rule, Strength, Verdict, Zone, ZoneKind
-from ringfence.policy.gather import FILE_NAME
 from ringfence.policy.git_layout import GitLayout, inspect_git
 from ringfence.policy.guarding import guard_globs, placed_guards
 from ringfence.policy.merge import LeftOut, merge_unguard, merge_words
@@ -22,7 +21,7 @@ from ringfence.policy.roots import (
     locate_root,
     refuse_movable_links,
 )
-from ringfence.policy.texts import Layer, LayerText, PathText, Place, Sources, TestText, Word, ZoneText
+from ringfence.policy.texts import Expectation, Layer, LayerText, PathText, Place, Sources, Word, ZoneText
 from ringfence.records import Record
 
 TYPE_CHECKING = False
@@ -42,11 +41,11 @@ class Compiled(Record):
     words: Mapping[str, Word]
     unguarded: Mapping[str, Place]
     left_out: tuple[LeftOut, ...]
-    tests: tuple[TestText, ...]
+    tests: tuple[Expectation, ...]
     layouts: tuple[GitLayout, ...]
 
 
-def compile_policy(  # noqa: PLR0917 - inputs of different kinds, each used once
+def compile_policy(
     layers: Sequence[LayerText],
     restrict: tuple[bool, bool],
     sources: Sources,
@@ -65,7 +64,7 @@ def compile_policy(  # noqa: PLR0917 - inputs of different kinds, each used once
     layouts = tuple(inspect_git(root, evidence, locator.locate) for root in roots)
     git_open = words["git_config"].value == "open"
     off = {*unguarded, "git-config"} if git_open else set(unguarded)
-    globs += guard_globs(writable, roots, off)
+    globs += guard_globs(writable, off)
     placed, notes = placed_guards(layers, layouts, sources, writable, off, locator)
     zones += placed
     left_out = (*left_words, *left_guards, *left_roots, *left_zones)
@@ -96,7 +95,8 @@ def _rule(rule_id: str, place: Place) -> Rule:
     return Rule(rule_id, place.source, place.line)
 
 
-# --- the workspace -------------------------------------------------------------------------------------------
+# --- the workspace
+# -------------------------------------------------------------------------------------------
 
 
 def _workspace(
@@ -134,7 +134,8 @@ def _outside(root: str, layer: LayerText, bounds: Sequence[str], locator: Locato
     return ""
 
 
-# --- zones ---------------------------------------------------------------------------------------------------
+# --- zones
+# ---------------------------------------------------------------------------------------------------
 
 
 def _zones(
@@ -218,7 +219,8 @@ def _refuse_contradictions(layer: LayerText, locator: Locator) -> None:
             raise fail(zone.path, message, "keep one of the two")
 
 
-# --- what nobody has to ask for ------------------------------------------------------------------------------
+# --- what nobody has to ask for
+# ------------------------------------------------------------------------------
 
 
 def _own_folders(folders: Folders, locator: Locator) -> list[Zone]:
@@ -231,7 +233,7 @@ def _own_folders(folders: Folders, locator: Locator) -> list[Zone]:
         site = locator.locate(folder)
         if not isinstance(site, Located):
             raise PolicyError(f"our own {name} folder cannot be resolved: {site.why}", folder)
-        rule = Rule(f"own-{name}", "built in")
+        rule = Rule("own-folders", "built in")
         zones += [
             Zone(root, Access.READ, ZoneKind.OWN, rule)
             for root in dict.fromkeys((site.path, *links_on_the_way(folder)))
@@ -249,11 +251,9 @@ def _temp(word: Word, sources: Sources, locator: Locator) -> list[Zone]:
     rule = _rule("temp", word.place)
     kept = [path for path in (sources.home, *sources.folders) if path]
     zones = []
-    for folder in dict.fromkeys(("/tmp", "/var/tmp", sources.env.get("TMPDIR", ""))):  # noqa: S108 - granted on request
+    system = ("/tmp", "/var/tmp")  # noqa: S108 - named by the owner with temp = "shared"
+    for folder in dict.fromkeys((*system, sources.env.get("TMPDIR", ""))):
         site = locator.locate(folder) if os.path.isabs(folder) else None
         if isinstance(site, Located) and site.is_dir and not any(below(path, site.path) for path in kept):
             zones.append(Zone(site.path, Access.WRITE, ZoneKind.TEMP, rule))
     return zones
-
-
-__all__ = ["FILE_NAME", "Compiled", "compile_policy"]

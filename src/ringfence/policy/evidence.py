@@ -1,7 +1,7 @@
 """The one way in which loading a policy looks at files: everything seen, and everything absent, is kept.
 
-A snapshot of the compiled policy is fresh exactly when all of it looks the same again (snapshot.py), so nothing
-that shapes a policy may be read past this door.
+A snapshot of the compiled policy is fresh exactly when all of it looks the same again (snapshot.py), so
+nothing that shapes a policy may be read past this door.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def read_bytes(path: str, limit: int = MAX_READ) -> tuple[bytes, os.stat_result]
 
 
 def list_names(path: str) -> bytes | None:
-    """The names in a folder, sorted and joined by NUL; None if it is no folder. Raises ValueError when too many."""
+    """The names in a folder, sorted, joined by NUL; None if it is no folder. ValueError: too many."""
     try:
         names = sorted(os.listdir(os.fsencode(path)))
     except (FileNotFoundError, NotADirectoryError):
@@ -55,7 +55,7 @@ def list_names(path: str) -> bytes | None:
 
 
 class Evidence:
-    """Reads files and remembers what was there. A path that ends in "/" in `seen` is a folder's list of names."""
+    """Reads files and remembers what was there. A path in `seen` that ends in "/" is a list of names."""
 
     def __init__(self) -> None:
         self._seen: dict[str, bytes | None] = {}

@@ -1,9 +1,9 @@
 """Where ringfence keeps its own things: platformdirs' answers, computed without importing platformdirs.
 
 The hook needs these before it can find its snapshot, and importing platformdirs costs more than the whole
-hook may take. tests/unit/test_policy_folders.py holds every line here equal to platformdirs. One deviation, on
-purpose: where no runtime folder of the user exists, platformdirs answers with a guessable name in /tmp that
-anyone can create first; ours lies in the state folder.
+hook may take. tests/unit/test_policy_folders.py holds every line here equal to platformdirs. One deviation,
+on purpose: where no runtime folder of the user exists, platformdirs answers with a guessable name in /tmp
+that anyone can create first; ours lies in the state folder.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class Places(Record):
 def places(
     system: str, env: Mapping[str, str], home: str | None, uid: int, usable: Callable[[str], bool]
 ) -> Places | None:
-    """The folders for one user. None: no home folder and no variables that name all of them, so there are none.
+    """The folders for one user. None: no home folder and no variables that name all of them, so there are
+    none.
 
     `usable(path)` says whether a folder is there and is ours to write (for /run/user/UID). `system` is
     `sys.platform`; Windows asks platformdirs itself.

@@ -11,16 +11,15 @@ from ringfence.policy.ownership import stranger, stranger_above
 from ringfence.policy.paths import PathTextError, spell
 from ringfence.policy.read import check_word, nearest, read
 from ringfence.policy.schema import BY_NAME
-from ringfence.policy.texts import Flags, Layer, LayerText, PathText, Place, Sources, Word
+from ringfence.policy.texts import FILE_NAME, Flags, Layer, LayerText, PathText, Place, Sources, Word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ringfence.policy.evidence import Evidence
     from ringfence.policy.roots import Locator
 
-FILE_NAME = "ringfence.toml"
 _PREFIX = "RINGFENCE_"
-_LIST_VARIABLES = {"RINGFENCE_WORKSPACE": "workspace", "RINGFENCE_PROTECT": "protect"}
+_LIST_VARIABLES = ("RINGFENCE_WORKSPACE", "RINGFENCE_PROTECT")
 _WORD_VARIABLES = {"RINGFENCE_READS": "reads", "RINGFENCE_TEMP": "temp"}
 _SWITCH_VARIABLES = ("RINGFENCE_RESTRICT_PATHS", "RINGFENCE_NO_RESTRICT_PATHS")
 # Set by ringfence itself for the programs it starts; they say nothing about the policy.
@@ -35,7 +34,7 @@ KNOWN_VARIABLES: tuple[str, ...] = (
 
 
 def restriction(flags: Flags, env_restrict: bool, env_free: bool) -> tuple[bool, bool]:
-    """(restrict, no_restrict) of the highest layer that says either. Raises UsageError if one layer says both."""
+    """(restrict, no_restrict) of the highest layer that says either. UsageError: one layer says both."""
     if flags.restrict and flags.no_restrict:
         raise UsageError(
             "--restrict-paths and --no-restrict-paths contradict each other", "give one of the two"
@@ -100,12 +99,23 @@ def _environment(sources: Sources) -> LayerText:
             raise PolicyError(
                 f"unknown variable; {nearest(name, KNOWN_VARIABLES)}", name, hint="correct or unset it"
             )
-    paths = {
-        key: tuple(_path(item, name, sources) for item in env[name].split(os.pathsep)) if name in env else ()
-        for name, key in _LIST_VARIABLES.items()
-    }
+
+    def paths(name: str) -> tuple[PathText, ...]:
+        return (
+            tuple(_path(item, name, sources) for item in env[name].split(os.pathsep)) if name in env else ()
+        )
+
     words = tuple(_word(key, env[name], Place(name)) for name, key in _WORD_VARIABLES.items() if name in env)
-    return LayerText(Layer.ENVIRONMENT, "environment", sources.cwd, trusted=True, words=words, **paths)
+    workspace, protect = map(paths, _LIST_VARIABLES)
+    return LayerText(
+        Layer.ENVIRONMENT,
+        "environment",
+        sources.cwd,
+        trusted=True,
+        workspace=workspace,
+        protect=protect,
+        words=words,
+    )
 
 
 def _word(key: str, value: str, place: Place) -> Word:

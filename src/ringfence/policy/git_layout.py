@@ -1,4 +1,5 @@
-"""What git makes of a workspace, read once when the policy is loaded: no git is run, no text is believed alone.
+"""What git makes of a workspace, read once when the policy is loaded: no git is run, no text is believed
+alone.
 
 A `.git` file and the folders it names point at each other (gitrepository-layout(5), git-worktree(1)); both
 directions are checked, because the text of one of them may lie where an agent could have written it.
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 
 from ringfence.errors import PolicyError
+from ringfence.model import Located
 from ringfence.records import Choice, Record
 
 TYPE_CHECKING = False
@@ -37,9 +39,9 @@ class GitKind(Choice):
 class GitLayout(Record):
     """All paths physical, "" where there is none. `branch` is a full ref name, "" when detached or not read.
 
-    `other_branches` are the refs that other working trees of the same repository have checked out; read only for
-    linked worktrees. `hooks_path` is core.hooksPath of the repository's own config, as spelled there but made
-    absolute. `problem` says why `kind` is BROKEN.
+    `other_branches` are the refs that other working trees of the same repository have checked out; read only
+    for linked worktrees. `hooks_path` is core.hooksPath of the repository's own config, as spelled there but
+    made absolute. `problem` says why `kind` is BROKEN.
     """
 
     workspace: str
@@ -53,7 +55,7 @@ class GitLayout(Record):
 
 
 def inspect_git(workspace: str, evidence: Evidence, locate: Locate) -> GitLayout:
-    """Read the layout of one physical workspace root. Never raises for odd text: the result is BROKEN then."""
+    """Read the layout of one physical workspace root. Odd text is BROKEN, not an error."""
     pointer = os.path.join(workspace, ".git")
     try:
         if os.path.isdir(pointer):
@@ -138,7 +140,7 @@ def _one_line(text: bytes, lead: bytes) -> str:
 def _folder(path: str, locate: Locate) -> str:
     """The physical path of a folder, "" if it is none."""
     site = locate(path)
-    return site.path if hasattr(site, "is_dir") and site.is_dir else ""
+    return site.path if isinstance(site, Located) and site.is_dir else ""
 
 
 def _broken(workspace: str, problem: str) -> GitLayout:
@@ -148,8 +150,8 @@ def _broken(workspace: str, problem: str) -> GitLayout:
 def config_value(text: bytes, section: str, key: str) -> str:
     """The last value of `section.key` (both lower-case) in a git config text, "" if unset. git-config(1).
 
-    Knows comments, quotes, escapes and line continuations; included files are not read, so a value set there is
-    not seen.
+    Knows comments, quotes, escapes and line continuations; included files are not read, so a value set there
+    is not seen.
     """
     found = ""
     inside = False

@@ -1,7 +1,8 @@
-"""Patterns in policies: `**/` once, before the first wildcard; `*` and `?` within one component.
+"""Patterns in policies: `**/` for any depth (twice at most), `*` and `?` within one component.
 
-`**` at the very front means "below the file's own folder" in a project's file and "anywhere" in the user's and
-the site's (their own folder is never what was meant). A match ends at a component and owns everything below.
+`**` at the very front means "below the file's own folder" in a project's file and "anywhere" in the user's
+and the site's (their own folder is never what was meant). A match ends at a component and owns everything
+below.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 WILD = "*?"
 _MAX_PARTS = 16
+_MAX_DEEP = 2
 
 
 class Pattern(Record):
@@ -40,25 +42,24 @@ def split(text: str) -> Pattern:
     prefix = "/".join(whole[:first]) or ("/" if text.startswith("/") else ".")
     parts = [part for part in whole[first:] if part not in ("", ".")]
     deep = bool(parts) and parts[0] == "**"
-    if deep:
-        parts = parts[1:]
-    for part in parts:
-        if "**" in part:
-            raise PathTextError(
-                f'"**" may stand once, as a whole component before the first wildcard: "{text}"',
-                'write "src/**/secret/*.pem", not "src/*/**/*.pem"',
-            )
-        if part == "..":
-            raise PathTextError(f'".." may not follow a wildcard: "{text}"')
+    parts = parts[1:] if deep else parts
     if not parts:
+        if first == len(whole):  # "build/**" is the tree "build"
+            return Pattern(prefix, deep=False, parts=())
         raise PathTextError(f'"{text}" names a whole tree', 'write the tree itself, "." or "/"')
+    if any("**" in part and part != "**" for part in parts):
+        raise PathTextError(f'"**" must stand alone between slashes: "{text}"', 'write "src/**/x.pem"')
+    if parts.count("**") + deep > _MAX_DEEP:
+        raise PathTextError(f'"**" stands more than {_MAX_DEEP} times in "{text}"')
+    if ".." in parts:
+        raise PathTextError(f'".." may not follow a wildcard: "{text}"')
     if len(parts) > _MAX_PARTS:
         raise PathTextError(f'more than {_MAX_PARTS} components after the first wildcard: "{text}"')
     return Pattern(prefix, deep, tuple(parts))
 
 
 def _refuse_lists(text: str) -> None:
-    """Shell lists would be taken as ordinary characters and match nothing: a hole for the one who meant them."""
+    """Shell lists would be taken as ordinary characters and match nothing: a hole for their writer."""
     open_brace, comma, close_brace = text.find("{"), text.find(","), text.find("}")
     if 0 <= open_brace < comma < close_brace:
         raise PathTextError(f'braces are not expanded: "{text}"', "write one [[zone]] for each")
@@ -91,10 +92,17 @@ def matching_roots(glob: Glob, path: str) -> list[str]:
     if not path.startswith(base + "/"):
         return []
     names = path[len(base) + 1 :].split("/")
-    size = len(glob.parts)
-    starts = range(len(names) - size + 1) if glob.deep else range(min(1, len(names) - size + 1))
-    return [
-        base + "/" + "/".join(names[: start + size])
-        for start in starts
-        if all(map(part_matches, glob.parts, names[start : start + size]))
-    ]
+    parts = ("**", *glob.parts) if glob.deep else glob.parts
+    ends = [end for end in sorted(_ends(parts, names)) if not glob.exact or end == len(names)]
+    return [base + "/" + "/".join(names[:end]) for end in ends]
+
+
+def _ends(parts: tuple[str, ...], names: list[str]) -> set[int]:
+    """How many of `names` the pattern can use up. A set of places at a time: `**` costs no more."""
+    places = {0}
+    for part in parts:
+        if part == "**":
+            places = set(range(min(places), len(names) + 1)) if places else places
+        else:
+            places = {at + 1 for at in places if at < len(names) and part_matches(part, names[at])}
+    return places

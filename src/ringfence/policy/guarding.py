@@ -6,6 +6,7 @@ import os
 
 from ringfence.model import Access, Glob, Located, Rule, Zone, ZoneKind
 from ringfence.policy.guards import (
+    FILES_ONLY,
     GIT_HOOKS_PATH,
     GUARDS,
     OWN_INSTALLATION,
@@ -14,7 +15,7 @@ from ringfence.policy.guards import (
 )
 from ringfence.policy.paths import below
 from ringfence.policy.roots import links_on_the_way
-from ringfence.policy.texts import Layer
+from ringfence.policy.texts import FILE_NAME, Layer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ SOURCE = "built in"
 _FILE_LAYERS = (Layer.PROJECT, Layer.USER, Layer.SITE)
 
 
-def guard_globs(writable: Sequence[str], workspace: Sequence[str], off: Collection[str]) -> list[Glob]:
+def guard_globs(writable: Sequence[str], off: Collection[str]) -> list[Glob]:
     """Every guard of the table below every writable tree, at any depth. `off` are the ids switched off."""
     globs = []
     # A tree inside another one is covered by the outer pattern.
@@ -38,25 +39,15 @@ def guard_globs(writable: Sequence[str], workspace: Sequence[str], off: Collecti
             rule = Rule(guard.id, SOURCE)
             for pattern in guard.patterns:
                 globs += [_glob(base, pattern, rule) for base in bases]
-    if "git-modules" not in off:
-        # Submodules of submodules, however deep: below a workspace's own repository only, because folders called
-        # "modules" with a "config" inside are common elsewhere.
-        rule = Rule("git-modules", SOURCE)
-        for base in workspace:
-            repository = base.rstrip("/") + "/.git"
-            globs += [
-                _glob(repository, f"modules/*/{name}", rule)
-                for name in ("hooks", "config", "config.worktree")
-            ]
-            globs += [_glob(repository, f"modules/*/*/{name}", rule) for name in ("hooks", "config")]
     return globs
 
 
-def _glob(base: str, pattern: str, rule: Rule, *, deep: bool = True) -> Glob:
-    return Glob(base, deep, tuple(pattern.split("/")), Access.READ, ZoneKind.GUARD, rule)
+def _glob(base: str, pattern: str, rule: Rule) -> Glob:
+    parts = tuple(pattern.split("/"))
+    return Glob(base, True, parts, Access.READ, ZoneKind.GUARD, rule, exact=rule.id in FILES_ONLY)
 
 
-def placed_guards(  # noqa: PLR0917 - inputs of different kinds, each used once
+def placed_guards(  # noqa: PLR0917 - six inputs of six kinds
     layers: Sequence[LayerText],
     layouts: Sequence[GitLayout],
     sources: Sources,
@@ -77,11 +68,12 @@ def placed_guards(  # noqa: PLR0917 - inputs of different kinds, each used once
     hooks = [layout.hooks_path for layout in layouts if layout.hooks_path]
     # husky's folder is rewritten by its own installer; its guard is for text only (guards.py).
     add(GIT_HOOKS_PATH.id, [path for path in hooks if "/.husky" not in path])
-    add(OWN_POLICY.id, [layer.source for layer in layers if layer.layer in _FILE_LAYERS])
+    named = [layer.source for layer in layers if layer.layer in _FILE_LAYERS]
+    add(OWN_POLICY.id, [path for path in named if os.path.basename(path) != FILE_NAME])
     if add(OWN_INSTALLATION.id, sources.installation):
         notes.append(
-            "ringfence runs from inside a writable tree, so agents cannot change that installation; install it"
-            f' elsewhere (pipx, uv tool), or write unguard = ["{OWN_INSTALLATION.id}"] and accept that they can'
+            "ringfence runs from inside a writable tree, so agents cannot change that installation;"
+            f' install it elsewhere (pipx, uv tool), or write unguard = ["{OWN_INSTALLATION.id}"]'
         )
     add(USER_SETTINGS.id, _user_settings(sources.home, writable))
     return zones, notes

@@ -1,11 +1,11 @@
 """What is read-only inside every workspace unless a policy says otherwise: one literal table.
 
-In it stands what lets a *later* program that no fence holds, or the next session, run the agent's code or drop
-the fence, without anyone asking for it: what git runs by itself, what an agent loads when it starts, what an
-editor runs when a folder is opened. Not in it: what only runs when someone asks (`Makefile`, `package.json`, a
-launch entry), what asks again after a change (`.envrc`), and plain prompt files (`CLAUDE.md`, `AGENTS.md`).
-Sources: git 2.39 to 2.53 (hooks, config, commondir, attributes, rebase `exec` lines), the agents' own
-documentation as of late 2026.
+In it stands what lets a *later* program that no fence holds, or the next session, run the agent's code or
+drop the fence, without anyone asking for it: what git runs by itself, what an agent loads when it starts,
+what an editor runs when a folder is opened. Not in it: what only runs when someone asks (`Makefile`,
+`package.json`, a launch entry), what asks again after a change (`.envrc`), and plain prompt files
+(`CLAUDE.md`, `AGENTS.md`). Sources: git 2.39 to 2.53 (hooks, config, commondir, attributes, rebase `exec`
+lines), the agents' own documentation as of late 2026.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from ringfence.records import Choice, Record
 class Hold(Choice):
     """Who holds a guard.
 
-    ENGINE: hook and engine. TEXT: file tools and the commands that name the path; programs may write it, because
-    everyday git does so itself (`rebase`, `worktree remove`) and no engine can tell git from another program.
+    ENGINE: hook and engine. TEXT: file tools and the commands that name the path; programs may write it,
+    because everyday git does so itself (`rebase`, `worktree remove`) and no engine can tell git from another
+    program.
     """
 
     ENGINE = "engine"
@@ -25,7 +26,7 @@ class Hold(Choice):
 
 
 class Guard(Record):
-    """One guard. `patterns` lie at any depth of a workspace, `*` and `?` within one component."""
+    """One guard. `patterns` lie at any depth of a workspace: `*`, `?` in a component, `**` any depth."""
 
     id: str
     patterns: tuple[str, ...]
@@ -39,7 +40,7 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "git-config",
         (".git/config",),
-        "dozens of keys name programs that git runs (core.fsmonitor, core.hooksPath, filter.*, alias.*)",
+        "dozens of keys name programs that git runs (core.fsmonitor, filter.*, alias.*)",
         Hold.TEXT,
     ),
     Guard("git-config-worktree", (".git/config.worktree",), "read like .git/config once an extension is on"),
@@ -65,8 +66,8 @@ GUARDS: tuple[Guard, ...] = (
             ".git/modules/*/info/attributes",
             ".git/modules/*/*/hooks",
             ".git/modules/*/*/config",
-            ".git/modules/*/modules/*/hooks",
-            ".git/modules/*/modules/*/config",
+            ".git/modules/**/modules/*/hooks",
+            ".git/modules/**/modules/*/config",
         ),
         "a submodule's repository runs hooks and config as its parent does",
     ),
@@ -90,7 +91,7 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "claude",
         (".claude/settings*.json", ".claude/hooks", ".claude/plugins", ".mcp.json"),
-        "hooks, permissions and servers that Claude Code starts by itself; Cursor, Copilot and VS Code read them",
+        "hooks, permissions and servers; Cursor, Copilot and VS Code read some of them too",
     ),
     Guard(
         "claude-prompts",
@@ -204,5 +205,6 @@ PLACED: tuple[Guard, ...] = (GIT_HOOKS_PATH, OWN_INSTALLATION, OWN_POLICY, USER_
 GUARD_IDS: tuple[str, ...] = tuple(guard.id for guard in (*GUARDS, *PLACED))
 TEXT_ONLY: frozenset[str] = frozenset(guard.id for guard in GUARDS if guard.hold is Hold.TEXT)
 
-# A guard that holds only where the name is not a directory: `.git` itself is a folder in an ordinary checkout.
+# A guard that holds only where the name is not a directory: `.git` itself is a folder in an ordinary
+# checkout.
 FILES_ONLY: frozenset[str] = frozenset({"git-pointer"})

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ringfence.policy.compile import Compiled, compile_policy
+from ringfence.policy.compile import compile_policy
 from ringfence.policy.evidence import Evidence
 from ringfence.policy.gather import env_switches, gather, restriction
 from ringfence.policy.roots import Locator
-from ringfence.policy.texts import FileSeen, LayerText, RootSeen, Sources
 from ringfence.records import Record
 
 TYPE_CHECKING = False
@@ -14,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ringfence.model import Policy, Site
+    from ringfence.policy.compile import Compiled
+    from ringfence.policy.texts import FileSeen, LayerText, RootSeen, Sources
 
 
 class Loaded(Record):

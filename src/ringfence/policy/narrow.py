@@ -1,7 +1,7 @@
 """Whether a rule of an untrusted project file only narrows. Pure, on physical paths.
 
-The decision itself (longest root, on a tie the stricter) lives in `decide`; this is the same rule over the trusted
-zones alone, used once when the policy is loaded.
+The decision itself (longest root, on a tie the stricter) lives in `decide`; this is the same rule over the
+trusted zones alone, used once when the policy is loaded.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def access_at(path: str, zones: Sequence[Zone], globs: Sequence[Glob], *, reads_
 def why_not(
     text: ZoneText, root: str, zones: Sequence[Zone], globs: Sequence[Glob], *, reads_anywhere: bool
 ) -> str:
-    """Why the zone would widen what `zones` and `globs` (all of them trusted) grant; "" if it only narrows."""
+    """Why the zone would widen what the trusted `zones` and `globs` grant; "" if it only narrows."""
     if text.access == "write":
         return "it grants writing and the file is not trusted"
     if text.access == "none":

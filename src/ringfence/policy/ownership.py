@@ -12,10 +12,11 @@ _GROUP_OR_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def stranger(facts: os.stat_result, uid: int) -> str:
-    """Why someone other than `uid` and root could have written the file that `facts` describe; "" if nobody could.
+    """Why someone other than `uid` and root could have written the file that `facts` describe; "" if nobody
+    could.
 
-    A group that is the owner's private one (same name, no other member; the default of Debian and Fedora, whose
-    umask 002 makes every file group-writable) counts as the owner.
+    A group that is the owner's private one (same name, no other member; the default of Debian and Fedora,
+    whose umask 002 makes every file group-writable) counts as the owner.
     """
     if facts.st_uid not in (0, uid):
         return f"it belongs to user {_name(facts.st_uid)}"

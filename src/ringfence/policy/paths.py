@@ -43,6 +43,6 @@ def spell(text: str, folder: str, home: str | None) -> str:
 
 def below(path: str, root: str) -> bool:
     """Whether `path` is `root` or lies below it, both absolute and physical; component by component."""
-    if path == root or root == "/":
+    if root in (path, "/"):
         return True
     return path.startswith(root) and path[len(root)] == "/"

@@ -16,7 +16,7 @@ from ringfence.policy.globs import WILD, split
 from ringfence.policy.guards import GUARD_IDS
 from ringfence.policy.paths import PathTextError, spell
 from ringfence.policy.schema import BY_NAME, TABLES, Field, Key, Shape
-from ringfence.policy.texts import Layer, LayerText, PathText, Place, TestText, Word, ZoneText
+from ringfence.policy.texts import Expectation, Layer, LayerText, PathText, Place, Word, ZoneText
 from ringfence.policy.toml_spans import SpanError, spans
 from ringfence.records import assert_never
 
@@ -71,13 +71,13 @@ def check_word(key: Key, value: str) -> str | None:
     return f'{key.name} = "{value}" is not known; {nearest(value, key.values)}'
 
 
-def read(  # noqa: PLR0917 - the five facts about one file, all of them needed
+def read(  # noqa: PLR0917 - six facts about one file, all needed
     content: bytes, source: str, folder: str, home: str | None, layer: Layer, trusted: bool
 ) -> LayerText:
     """Read one policy file.
 
-    `source` is the file's path as messages name it, `folder` the absolute folder its relative paths start from.
-    Raises PolicyError with the place of the first thing wrong.
+    `source` is the file's path as messages name it, `folder` the absolute folder its relative paths start
+    from. Raises PolicyError with the place of the first thing wrong.
     """
     data, places = _parse(content, source)
     reader = _Reader(source, places)
@@ -141,7 +141,7 @@ def _take(reader: _Reader, out: LayerText, key: Key, value: Any, home: str | Non
             if key.name == "workspace" and not texts:
                 hint = "name at least one tree, or leave the key out"
                 raise reader.fail(path, "workspace names no tree", hint)
-            return out._replace(**{key.name: texts})
+            return out._replace(workspace=texts) if key.name == "workspace" else out._replace(protect=texts)
         case Shape.WORD:
             if not isinstance(value, str):
                 raise reader.fail(path, f"{key.name} takes {_quoted(key.values)}, not {_kind(value)}")
@@ -163,8 +163,7 @@ def _take(reader: _Reader, out: LayerText, key: Key, value: Any, home: str | Non
             return out._replace(unguard=tuple(ids))
         case Shape.TABLES:
             return _tables(reader, out, key, value, home)
-        case _:
-            assert_never(key.shape)
+    return assert_never(key.shape)
 
 
 def _texts(reader: _Reader, path: Path, value: Any, of: str) -> list[str]:
@@ -197,7 +196,7 @@ def _tables(reader: _Reader, out: LayerText, key: Key, value: Any, home: str | N
         else:
             cwd = _path(reader, out.folder, home, (*at, "cwd"), item.get("cwd", ".")).spelled
             place = reader.place((*at, "path"))
-            test = TestText(item["path"], item["op"], item["expect"], cwd, place)
+            test = Expectation(item["path"], item["op"], item["expect"], cwd, place)
             out = out._replace(tests=(*out.tests, test))
     return out
 

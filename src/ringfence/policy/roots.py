@@ -1,4 +1,4 @@
-"""Roots of zones: resolved once, remembered for the snapshot, and never dependent on a link an agent can move."""
+"""Roots of zones: resolved once, remembered for the snapshot, never hanging on a link an agent can move."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def refuse_movable_links(text: PathText, what: str, root: str, writable: Iterabl
             if below(link, tree) and link != tree and not below(root, tree):
                 raise fail(
                     text,
-                    f'{what} "{text.text}" runs through the link {link}, which lies in {tree} and leads out of it:'
-                    " an agent could point it elsewhere",
+                    f'{what} "{text.text}" runs through the link {link}, which lies in {tree}'
+                    " and leads out of it: an agent could point it elsewhere",
                     f"name the folder itself: {root}",
                 )

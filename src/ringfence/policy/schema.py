@@ -1,4 +1,4 @@
-"""Every key of a policy file, in one literal table. Reader, layers, docs and `policy schema` all read it here."""
+"""Every key of a policy file, in one literal table that reader, layers, docs and `policy schema` share."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Shape(Choice):
 class Key(Record):
     """One key.
 
-    `values` run from the strictest to the widest: narrowing is one comparison of places in it. `default` is the
-    text as it would stand in a file ("" = unset). `before_trust` says what a project file may do with the key
-    before its owner has trusted it.
+    `values` run from the strictest to the widest: narrowing is one comparison of places in it. `default` is
+    the text as it would stand in a file ("" = unset). `before_trust` says what a project file may do with
+    the key before its owner has trusted it.
     """
 
     name: str
@@ -40,16 +40,16 @@ KEYS: tuple[Key, ...] = (
         (),
         "",
         "The trees an agent may write. Each must exist. The highest layer that names any wins.",
-        "inside the file's own folder, when no flag or variable names a workspace, and inside the workspace of the"
-        " user or site file if one of them names any",
+        "inside the file's own folder, when no flag or variable names a workspace, and inside the workspace"
+        " that the user's or site's file names, if any",
     ),
     Key(
         "protect",
         Shape.PATHS,
         (),
         "",
-        "Trees that no call may change, wherever they lie, also inside a workspace. One that does not exist is"
-        " judged by its name. All layers add up.",
+        "Trees that no call may change, wherever they lie, also inside a workspace. One that does not"
+        " exist is judged by its name. All layers add up.",
         "yes",
     ),
     Key(
@@ -65,8 +65,8 @@ KEYS: tuple[Key, ...] = (
         Shape.WORD,
         ("system", "anywhere"),
         '"anywhere"',
-        'What a running program may read: everything but `none` zones, or ("system") only the workspace, its caches'
-        " and the system's own prefixes.",
+        'What a running program may read: everything but `none` zones, or ("system") only'
+        " the workspace, its caches and the system's own prefixes.",
         _STRICTER,
     ),
     Key(
@@ -114,7 +114,7 @@ KEYS: tuple[Key, ...] = (
         Shape.WORD,
         ("none", "private", "shared"),
         '"private"',
-        "The caches of package managers and compilers: none, a folder of ours for each workspace, or the user's own.",
+        "The caches of package managers and compilers: none, a folder for each workspace, or the user's own.",
         _STRICTER,
     ),
     Key(
@@ -122,7 +122,7 @@ KEYS: tuple[Key, ...] = (
         Shape.WORD,
         ("guard", "vet", "open"),
         '"vet"',
-        "`.git/config` of an ordinary checkout: read-only, git may write harmless keys, or not guarded at all.",
+        "`.git/config` of an ordinary checkout: read-only, git may write harmless keys, or not guarded.",
         _STRICTER,
     ),
     Key(
@@ -138,9 +138,9 @@ KEYS: tuple[Key, ...] = (
         Shape.TABLES,
         (),
         "",
-        "One more rule: `path` (a tree, a file or a pattern) and `access`. The longest root wins, on a tie the"
-        " stricter. All layers add up.",
-        "access none; access read where the path could be read anyway and no `none` rule of another file lies there",
+        "One more rule: `path` (a tree, a file or a pattern) and `access`. The longest root wins, on a"
+        " tie the stricter. All layers add up.",
+        "access none; access read where the path could be read anyway and nobody else hides a part",
     ),
     Key(
         "test",
@@ -168,7 +168,7 @@ class Field(Record):
 
 TABLES: dict[str, tuple[Field, ...]] = {
     "zone": (
-        Field("path", (), True, "a path, or a pattern with `**/` once and `*`, `?` within a component"),
+        Field("path", (), True, "a path, or a pattern: `**/` any depth, `*` and `?` within a component"),
         Field("access", ACCESS_WORDS, True, "what the zone grants below its root"),
     ),
     "test": (

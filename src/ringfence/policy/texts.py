@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from ringfence.model import Folders
 
 
+FILE_NAME = "ringfence.toml"
+
+
 class Layer(Choice):
     """Who said it. The order of LAYER_ORDER decides: the first that sets a word wins."""
 
@@ -49,9 +52,9 @@ class Flags(Record):
 class Sources(Record):
     """Everything a policy is made from, captured once at the door.
 
-    `env` need hold only the RINGFENCE_* variables and TMPDIR. `home` None: HOME unset. `site` is the folder of
-    the site's file, "" for none. `system` is `sys.platform`. `installation` are the folders our own code runs
-    from. `files` False: no policy file is looked for, except one that `flags` or `env` name.
+    `env` need hold only the RINGFENCE_* variables and TMPDIR. `home` None: HOME unset. `site` is the folder
+    of the site's file, "" for none. `system` is `sys.platform`. `installation` are the folders our own code
+    runs from. `files` False: no policy file is looked for, except one that `flags` or `env` name.
     """
 
     flags: Flags
@@ -77,7 +80,7 @@ class Place(Record):
 
 
 class PathText(Record):
-    """A path as written, and the absolute spelling it means. `spelled` is joined and `~`-expanded, not resolved."""
+    """A path as written, and `spelled`: joined to its folder and `~`-expanded, not resolved."""
 
     text: str
     spelled: str
@@ -102,10 +105,8 @@ class ZoneText(Record):
     parts: tuple[str, ...] = ()
 
 
-class TestText(Record):
-    """One `[[test]]`; `path` and `cwd` are judged as an agent would write them, so they stay as they are."""
-
-    __test__ = False  # not a test class, whatever pytest thinks of the name
+class Expectation(Record):
+    """One `[[test]]`; `path` stays as an agent would write it. `cwd` is absolute."""
 
     path: str
     op: str
@@ -126,7 +127,7 @@ class LayerText(Record):
     zones: tuple[ZoneText, ...] = ()
     words: tuple[Word, ...] = ()
     unguard: tuple[tuple[str, Place], ...] = ()
-    tests: tuple[TestText, ...] = ()
+    tests: tuple[Expectation, ...] = ()
 
 
 class FileSeen(Record):

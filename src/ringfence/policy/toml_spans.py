@@ -22,7 +22,7 @@ _HEX_DIGITS = {"x": 2, "u": 4, "U": 8}
 
 
 class SpanError(Exception):
-    """The scanner lost its way in text that tomllib accepts: our bug, answered by giving up, never by guessing."""
+    """The scanner lost its way in text that tomllib accepts: our bug, answered by giving up."""
 
 
 class _Scanner:

@@ -1,8 +1,8 @@
 """Which project files their owner has accepted: kept by path and by the digest of the bytes, nothing else.
 
-One file in the state folder for each accepted pair, named by a digest over both, so that accepting and forgetting
-are a create and an unlink, and two of them at once cannot lose one another. Any change to the file, and any copy
-of it somewhere else, is untrusted again.
+One file in the state folder for each accepted pair, named by a digest over both, so that accepting and
+forgetting are a create and an unlink, and two of them at once cannot lose one another. Any change to the
+file, and any copy of it somewhere else, is untrusted again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def mark_path(state: str, path: str, content: bytes) -> str:
 
 
 def is_trusted(state: str, path: str, content: bytes, evidence: Evidence) -> bool:
-    """Whether the owner of `state` has accepted exactly this. Raises PolicyError if the mark may be forged."""
+    """Whether the owner of `state` accepted exactly this. PolicyError: the mark may be forged."""
     mark = mark_path(state, path, content)
     found = evidence.read_with_facts(mark)
     if found is None:
@@ -42,7 +42,7 @@ def is_trusted(state: str, path: str, content: bytes, evidence: Evidence) -> boo
 
 
 def trust(state: str, path: str, content: bytes) -> str:
-    """Accept `content` at `path`; returns the mark's path. Doing it twice is fine. Raises PolicyError or OSError."""
+    """Accept `content` at `path`; the mark's path. Twice is fine. Raises PolicyError or OSError."""
     mark = mark_path(state, path, content)
     folder = os.path.dirname(mark)
     os.makedirs(folder, mode=0o700, exist_ok=True)
