@@ -38,9 +38,9 @@ def run(words: Sequence[str]) -> int:
     try:
         return _answer(words)
     except FenceError as error:
-        _complain(f"ringfence: refused: {error}")
+        complain(f"ringfence: refused: {error}")
     except BaseException as error:  # noqa: BLE001 - our own bug must not run the tool
-        _complain(f"ringfence: refused, because ringfence itself failed: {type(error).__name__}: {error}")
+        complain(f"ringfence: refused, because ringfence itself failed: {type(error).__name__}: {error}")
     return EXIT_USAGE
 
 
@@ -49,11 +49,11 @@ def _answer(words: Sequence[str]) -> int:
 
     if not words or words[0] not in AGENTS:
         known = ", ".join(AGENTS)
-        _complain(f"ringfence: refused: name the agent whose hook this is, one of: {known}")
+        complain(f"ringfence: refused: name the agent whose hook this is, one of: {known}")
         return EXIT_USAGE
     flags, options, rest = take_flags(words[1:], _OPTIONS)
     if rest:
-        _complain(f"ringfence: refused: unexpected word {rest[0]!r} after the hook's options")
+        complain(f"ringfence: refused: unexpected word {rest[0]!r} after the hook's options")
         return EXIT_USAGE
     event = ["PreToolUse"]
     disarm = _watchdog(float(options.get("--deadline", DEADLINE)), event)
@@ -62,7 +62,7 @@ def _answer(words: Sequence[str]) -> int:
     except (FenceError, ValueError) as error:
         from ringfence.agents import claude
 
-        _complain(f"ringfence: refused: {error}")
+        complain(f"ringfence: refused: {error}")
         reply = claude.refuse(event[0], f"ringfence refused this call, because it could not judge it: {error}")
     disarm()
     if reply:
@@ -91,7 +91,7 @@ def _reply(flags: Flags, options: dict[str, str], event: list[str]) -> str:
     warning = ""
     if not fence.policy.restricted and call.mode in claude.AUTO_APPROVING:
         warning = UNFENCED.format(mode=call.mode)
-        _complain(warning)
+        complain(warning)
     if decision.verdict is not Verdict.ALLOW or warning:
         from ringfence.pipelines.journal import record
 
@@ -189,7 +189,7 @@ def _watchdog(seconds: float, event: list[str]) -> Callable[[], None]:
         from ringfence.agents import claude
 
         why = f"ringfence refused this call: it could not be judged within {seconds:g} seconds (a slow disk?)"
-        _complain(why)
+        complain(why)
         _write_all(1, claude.refuse(event[0], why).encode("ascii", "replace"))
         _exit(EXIT_OK)
 
@@ -213,7 +213,7 @@ def _write_all(fd: int, data: bytes) -> None:
         data = data[write(fd, data) :]
 
 
-def _complain(text: str) -> None:
+def complain(text: str) -> None:
     try:
         _write_all(2, (text + "\n").encode("utf-8", "backslashreplace"))
     except OSError:

@@ -54,7 +54,7 @@ CACHE_VARIABLES: Mapping[str, str] = {
 
 
 def session_name(agent: str, session: str) -> str:
-    """A folder name for a session: short, because Unix socket paths below it end at 107 bytes."""
+    """`AGENT-ID`, or `call-PID` where there is no session. A folder name for a session: short, because Unix socket paths below it end at 107 bytes."""
     word = "".join(c if c in _SAFE else "_" for c in session)[:18]
     return f"{agent}-{word}" if word else f"call-{getpid()}"
 
