@@ -77,9 +77,9 @@ def _own_folders(env: Mapping[str, str], home: str | None) -> tuple[Folders, str
 
 
 def _usable(path: str) -> bool:
-    import os
+    from posix import W_OK, access
 
-    return os.access(path, os.W_OK)
+    return access(path, W_OK)
 
 
 def _installation() -> tuple[str, ...]:

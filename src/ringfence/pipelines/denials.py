@@ -10,7 +10,7 @@ offers candidates, and the wording says "may".
 from __future__ import annotations
 
 from _stat import S_ISREG
-from posix import O_CLOEXEC, O_RDONLY, SEEK_END, WEXITSTATUS, WIFEXITED, close, fstat, lseek, open, pread
+from posix import O_CLOEXEC, O_RDONLY, WEXITSTATUS, WIFEXITED, close, fstat, lseek, open, pread
 
 from ringfence.model import Op, Verdict
 
@@ -108,7 +108,7 @@ def _since(fd: int, start: int) -> bytes | None:
     except OSError:
         return None
     try:
-        size = lseek(again, 0, SEEK_END)
+        size = lseek(again, 0, 2)  # SEEK_END
         begin = max(start if start <= size else 0, size - _TAIL)
         return pread(again, max(size - begin, 0), begin)
     except OSError:

@@ -7,7 +7,7 @@ own for the call. Hot: built-in modules only.
 from __future__ import annotations
 
 from _stat import S_ISDIR
-from posix import geteuid, getpid, lstat, mkdir
+from posix import geteuid, getpid, lstat, mkdir, rmdir
 
 from ringfence.errors import NotEnforcedError
 from ringfence.model import Access, Rule, Zone, ZoneKind
@@ -72,10 +72,10 @@ def cache_folder(policy: Policy) -> str:
     """One folder for each workspace, kept between sessions."""
     root = policy.workspace[0] if policy.workspace else "none"
     tail = "".join(c if c in _SAFE else "_" for c in root.rpartition("/")[2])[:24]
-    return f"{policy.folders.cache}/work/{tail}-{_digest(root):016x}"
+    return f"{policy.folders.cache}/work/{tail}-{digest(root):016x}"
 
 
-def _digest(text: str) -> int:
+def digest(text: str) -> int:
     """FNV-1a, 64 bits: a short name for a path, stable between runs. Not a secret and not a check."""
     value = 0xCBF29CE484222325
     for byte in text.encode("utf-8", "surrogateescape"):
@@ -150,10 +150,15 @@ def prepare(policy: Policy, name: str) -> None:
 
 
 def end(name: str) -> None:
-    """Remove what a session owned, at its end."""
-    import shutil
+    """Remove what a session owned, at its end. Nearly always empty, and then without the 7 ms that shutil costs."""
+    try:
+        rmdir(temp_folder(name))
+    except FileNotFoundError:
+        return
+    except OSError:
+        import shutil
 
-    shutil.rmtree(temp_folder(name), ignore_errors=True)
+        shutil.rmtree(temp_folder(name), ignore_errors=True)
 
 
 def sweep(keep: str, age: float = 7 * 86_400.0) -> None:
