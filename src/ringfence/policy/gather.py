@@ -7,7 +7,7 @@ import os
 from ringfence.errors import PolicyError, UsageError
 from ringfence.model import Located
 from ringfence.policy import trust
-from ringfence.policy.ownership import stranger, stranger_above
+from ringfence.policy.ownership import current_uid, stranger, stranger_above
 from ringfence.policy.paths import LIST_SEPARATOR, PathTextError, spell
 from ringfence.policy.read import check_word, nearest, read
 from ringfence.policy.schema import BY_NAME
@@ -199,7 +199,7 @@ def _kept_files(sources: Sources, evidence: Evidence) -> list[LayerText]:
 
 
 def _refuse_stranger(path: str, facts: os.stat_result) -> None:
-    uid = os.getuid()
+    uid = current_uid()
     if why := stranger(facts, uid) or stranger_above(path, uid):
         raise PolicyError(
             f"cannot be believed: {why}",

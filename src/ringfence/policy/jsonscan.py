@@ -58,7 +58,7 @@ def loads(text: str | bytes) -> Any:
 
 
 def dumps(value: Any) -> str:
-    """JSON text in ASCII, without blanks. Raises TypeError for what JSON has no form for, ValueError for NaN."""
+    """JSON text in ASCII, without blanks. TypeError: JSON has no form for it; ValueError: NaN, a circle."""
     if _scan is None:
         return _slow_dumps(value)
     if isinstance(value, str):

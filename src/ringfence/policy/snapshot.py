@@ -1,9 +1,9 @@
 """The compiled policy, kept in the cache folder so that a hook parses no TOML (docs/adr/0007).
 
-A snapshot counts only if everything that shaped it looks the same again: the bytes of every file that was read,
-the absence of every file that was looked for, and where every root leads. Times and sizes prove nothing (a
-file can be rewritten within one tick, or its time set back), so none are compared. Hot: only `posix` and our
-own model.
+A snapshot counts only if everything that shaped it looks the same again: the bytes of every file that was
+read, the absence of every file that was looked for, and where every root leads. Times and sizes prove
+nothing (a file can be rewritten within one tick, or its time set back), so none are compared. Hot: only
+`posix` and our own model.
 
 What remains: whoever can write the cache folder can write a policy. So nothing is kept or believed below a
 writable root, or where folder or file belong to anyone but us and root, or where others may write them.
@@ -84,18 +84,18 @@ def _load(sources: Sources, locate: Locate) -> Policy | None:
     return policy
 
 
-def store(sources: Sources, loaded: Loaded, locate: Locate | None = None) -> bool:
+def store(sources: Sources, loaded: Loaded) -> bool:
     """Keep what was loaded; whether it was kept. Never raises: a full disk costs time, not the fence."""
     try:
-        return _store(sources, loaded, locate)
+        return _store(sources, loaded)
     except (OSError, ValueError):
         return False
 
 
-def _store(sources: Sources, loaded: Loaded, locate: Locate | None) -> bool:
+def _store(sources: Sources, loaded: Loaded) -> bool:
     cache = sources.folders.cache
     places = {root.spelled: root.path for root in loaded.roots}
-    folder = places.get(cache, "") if locate is None else _folder(sources, locate)
+    folder = places.get(cache, "")
     policy = loaded.policy
     if not folder or any(z.access is Access.WRITE and below(folder, z.root) for z in policy.zones):
         return False
