@@ -13,25 +13,34 @@ _TREES: tuple[str, ...] = ("/proc", "/dev/fd")
 _ENTRIES: tuple[str, ...] = ("/dev/stdin", "/dev/stdout", "/dev/stderr")
 # macOS names a file by device and inode below /.vol, and takes two prefixes that change how the rest is
 # walked (xnu bsd/vfs/vfs_lookup.c: /.nofollow/ and /.resolve/). By reading only: not seen on a Mac by us.
-_TREES_DARWIN: tuple[str, ...] = ("/dev/fd", "/.vol", "/.nofollow", "/.resolve")
+_DARWIN: tuple[str, ...] = ("/.vol", "/.nofollow", "/.resolve")
 
 NULL_DEVICE: Mapping[str, int] = {"linux": 0x103, "darwin": 0x3000002}
 """st_rdev of the null device: character 1:3 on Linux (admin-guide/devices.txt), 3:2 on macOS."""
 
 
-def door(path: str, flavour: str = "linux", more: tuple[str, ...] = ()) -> str:
-    """The door that `path` (physical) is or lies behind, "" for none.
+def link_door(path: str, more: tuple[str, ...] = ()) -> bool:
+    """Whether a link at `path` (physical) names something else for every process that follows it: `self`, a
+    descriptor number, another process's root. `more`: the roots of procfs instances found elsewhere.
+    """
+    return path in _ENTRIES or bool(_behind(path, _TREES + more))
 
-    Behind a door a name means something else for every process that says it: `self`, a descriptor number,
-    another process's root. `more` holds the roots of procfs instances found elsewhere.
+
+def hidden_door(path: str, flavour: str, more: tuple[str, ...] = ()) -> str:
+    """The door that `path` lies behind although no link was followed, if its text does not tell ("" for none).
+
+    Text below /proc and /dev/fd tells; the decision knows these two by name.
     """
     if flavour == "darwin":
-        path = path.lower()  # the volume at / ignores case
-    trees = _TREES_DARWIN if flavour == "darwin" else _TREES
-    for tree in (*trees, *more):
+        return _behind(path.lower(), _DARWIN)  # the volume at / ignores case
+    return _behind(path, more)
+
+
+def _behind(path: str, trees: tuple[str, ...]) -> str:
+    for tree in trees:
         if path == tree or path.startswith(tree + "/"):
             return tree
-    return path if path in _ENTRIES else ""
+    return ""
 
 
 def lexical_normal(path: str) -> str:

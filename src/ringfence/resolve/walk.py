@@ -13,7 +13,7 @@ from errno import EACCES, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR
 from stat import S_ISCHR, S_ISDIR, S_ISLNK, S_ISREG
 
 from ringfence.model import Located, Site, Unresolved
-from ringfence.resolve.names import MAX_LINKS, NULL_DEVICE, door, lexical_normal
+from ringfence.resolve.names import MAX_LINKS, NULL_DEVICE, hidden_door, lexical_normal, link_door
 from ringfence.resolve.spell import (
     ENCODING,
     LOOP,
@@ -156,7 +156,7 @@ class _Walk:
         if self.hops > MAX_LINKS:
             return LOOP
         target = _readlink(self.io, entry)
-        if door(_text(entry), self.flavour, self.foreign):
+        if link_door(_text(entry), self.foreign):
             self.magic = self.magic or _text(entry)
             if b":" in target and not target.startswith(b"/"):
                 # procfs says "pipe:[7]" for what has no name: the door itself is then the best name there is.
@@ -172,7 +172,7 @@ class _Walk:
         if len(self.here) >= PATH_MAX:
             return TOO_LONG
         where = _text(self.here) or "/"
-        magic = self.magic or door(where, self.flavour, self.foreign)
+        magic = self.magic or hidden_door(where, self.flavour, self.foreign)
         state = self.state
         if state is None:
             return Located(where, False, False, 0, 0, 0, False, magic)
