@@ -307,7 +307,7 @@ def _snapshot(root: bytes) -> dict[bytes, tuple[Any, ...]]:
 
 
 def _write(path: bytes) -> None:
-    """Append to what is there, change the mode of a folder, else create."""
+    """Append to what is there, change the mode of a folder, else create and append."""
     try:
         fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK)
     except OSError as error:
@@ -318,8 +318,8 @@ def _write(path: bytes) -> None:
             return
         if error.errno != errno.ENOENT:
             raise
-        _create(path)
-        return
+        _make_parents(path, 40)
+        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
         os.write(fd, b"!")
     finally:
@@ -328,30 +328,31 @@ def _write(path: bytes) -> None:
 
 def _create(path: bytes) -> None:
     """Create as a patient program does: missing parents first, one by one as the kernel reads them."""
-    if os.path.lexists(path) and not os.path.islink(path.rstrip(b"/")):
+    _make_parents(path, 40)
+    if os.path.lexists(path) and os.path.exists(path):
         _write(path)
-        return
-    _make_parents(path)
-    if path.endswith((b"/", b"/.")):
-        os.makedirs(path.rstrip(b"/."), exist_ok=True)
-        return
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
-    os.close(fd)
+    elif path.endswith(b"/"):
+        os.mkdir(path)
+    else:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o644))
 
 
-def _make_parents(path: bytes) -> None:
+def _make_parents(path: bytes, hops: int) -> None:
+    """Every missing folder on the way to the last name, those that dangling links lead to included."""
+    if not hops:
+        raise OSError(errno.ELOOP, "too many links", path)
+    cut = path.rstrip(b"/").rfind(b"/") + 1
     at = path.find(b"/", 1)
-    while at > 0:
-        part = path[:at]
-        if os.path.islink(part) and not os.path.exists(part):
-            target = os.path.join(os.path.dirname(part), os.readlink(part))
-            _make_parents(target + b"/")
+    while 0 < at <= cut:
+        part = path[:at].rstrip(b"/")
+        if os.path.islink(part):
+            _make_parents(os.path.join(os.path.dirname(part), os.readlink(part)) + b"/x", hops - 1)
         elif not os.path.lexists(part):
             os.mkdir(part)
         at = path.find(b"/", at + 1)
-    if os.path.islink(path) and not os.path.exists(path):
-        target = os.path.join(os.path.dirname(path), os.readlink(path))
-        _make_parents(target)
+    if os.path.islink(path.rstrip(b"/")):
+        leaf = path.rstrip(b"/")
+        _make_parents(os.path.join(os.path.dirname(leaf), os.readlink(leaf)), hops - 1)
 
 
 def _delete(path: bytes) -> None:

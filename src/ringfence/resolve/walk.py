@@ -127,9 +127,7 @@ class _Walk:
         if name == _SLASH:
             return None
         if name in (b".", b".."):
-            _lstat(
-                self.io, self.here + b"/."
-            )  # for its error: the kernel asks for search permission here too
+            self._search()
             if name == b"..":
                 self.here, self.state = self.here[: max(self.here.rfind(b"/"), 0)], None
             return None
@@ -149,6 +147,14 @@ class _Walk:
             self.foreign = (*self.foreign, _text(entry))
         self.here, self.state = entry, found
         return None
+
+    def _search(self) -> None:
+        """The kernel asks for search permission of a folder also before `.` and `..` in it. Raises OSError."""
+        try:
+            _lstat(self.io, self.here + b"/.")
+        except OSError as error:
+            if error.errno != ENOENT:  # gone meanwhile: the next step will see
+                raise
 
     def _follow(self, entry: bytes) -> Unresolved | None:
         """Go on with the link's text from the folder that holds it. Raises OSError."""
