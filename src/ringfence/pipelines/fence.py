@@ -6,7 +6,7 @@ Hot: `check` on an existing path without links costs one O_PATH open, one readli
 from __future__ import annotations
 
 from ringfence.decide import Index, judge, judge_names, nearest, worst
-from ringfence.model import Access, CommandDecision, Decision, Located, Op, Rule, Unresolved, Verdict
+from ringfence.model import Access, CommandDecision, Decision, Located, Op, Rule, Unresolved, Verdict, ZoneKind
 from ringfence.resolve.descriptor import ProcUnavailableError, is_plain_file, locate
 from ringfence.resolve.spell import absolute
 
@@ -41,10 +41,10 @@ class Fence:
         protect: PathText | Iterable[PathText] = (),
         *,
         reads: str = "workspace",
-        home: str | None = "",
+        home: str | None = "",  # "" stands for "HOME of the environment"
         env: Mapping[str, str] | None = None,
         temp: str = "private",
-        cwd: str | None = None,
+        cwd: PathText | None = None,
         policy: Policy | None = None,
     ) -> None:
         """Fence `workspace` (one path or several) and keep `protect` unchanged.
@@ -60,7 +60,7 @@ class Fence:
         self._index = Index(self.policy)
 
     @classmethod
-    def load(cls, cwd: str | None = None, *, env: Mapping[str, str] | None = None) -> Fence:
+    def load(cls, cwd: PathText | None = None, *, env: Mapping[str, str] | None = None) -> Fence:
         """The fence that the policy files and the environment describe for `cwd`.
 
         Raises PolicyError (file, line, column) for a file that cannot be taken at its word.
@@ -76,10 +76,28 @@ class Fence:
         made._index = Index(policy)
         return made
 
+    @property
+    def home(self) -> str | None:
+        """HOME as the calls see it; None: unset."""
+        return self._home
+
+    @property
+    def index(self) -> Index:
+        """The policy arranged for lookup, for those who explain or audit."""
+        return self._index
+
+    def with_policy(self, policy: Policy) -> Fence:
+        """The same surroundings under another policy."""
+        return Fence._of(policy, self._home, self._env, self.cwd)
+
+    def holds_anything(self) -> bool:
+        """Whether any rule stands even without a workspace: a protected checkout, a read-only or closed zone."""
+        return any(zone.access is not Access.WRITE and zone.kind is not ZoneKind.OWN for zone in self.policy.zones)
+
     def check(self, path: PathText, op: Op = Op.WRITE, *, cwd: PathText | None = None) -> Decision:
         """The verdict on one use of one path. Relative paths are joined to `cwd` (default: the fence's own)."""
-        text = path if type(path) is str else _text(path)
-        base = self.cwd if cwd is None else cwd if type(cwd) is str else _text(cwd)
+        text = path if type(path) is str else text_of(path)
+        base = self.cwd if cwd is None else cwd if type(cwd) is str else text_of(cwd)
         whole = text if text[:1] == "/" and "\0" not in text else absolute(text, base, self._home)
         if isinstance(whole, Unresolved):
             return judge(self._index, op, whole)
@@ -105,7 +123,7 @@ class Fence:
         return allowed
 
     def _full(self, whole: str, op: Op) -> Decision:
-        site = _site(whole, op in _FOLLOWS)
+        site = site_of(whole, op in _FOLLOWS)
         decision = judge(self._index, op, site)
         if (
             op in _IN_PLACE
@@ -124,8 +142,8 @@ class Fence:
         """The verdict on a command text: `ask` with a code `opaque.*` where the text does not tell."""
         from ringfence.pipelines.command import judge_text
 
-        base = self.cwd if cwd is None else _text(cwd)
-        return judge_text(text, self.check, cwd=base, home=self._home, env=self._env, shell=shell)
+        base = self.cwd if cwd is None else text_of(cwd)
+        return judgetext_of(text, self.check, cwd=base, home=self._home, env=self._env, shell=shell)
 
     def worst(self, decisions: Iterable[Decision]) -> Decision:
         """The strictest of several decisions; an empty list is refused, since nothing was judged."""
@@ -135,7 +153,7 @@ class Fence:
         return found
 
 
-def _site(whole: str, follow: bool) -> Site:
+def site_of(whole: str, follow: bool) -> Site:
     try:
         return locate(whole, follow)
     except ProcUnavailableError:
@@ -144,10 +162,10 @@ def _site(whole: str, follow: bool) -> Site:
         return locate_walk(whole, follow)
 
 
-def _text(path: PathText) -> str:
+def text_of(path: PathText) -> str:
     """UTF-8 with surrogateescape, whatever the locale: agents write UTF-8."""
     if isinstance(path, str):
         return path
     if isinstance(path, bytes):
         return path.decode("utf-8", "surrogateescape")
-    return _text(path.__fspath__())
+    return text_of(path.__fspath__())
