@@ -143,7 +143,7 @@ class _Walk:
             return None
         if S_ISLNK(found.st_mode) and (self.todo or self.follow_leaf):
             return self._follow(entry)
-        if found.st_ino == 1 and _is_procfs(self.io, entry):
+        if found.st_ino == 1 and entry != b"/proc" and _is_procfs(self.io, entry):
             self.foreign = (*self.foreign, _text(entry))
         self.here, self.state = entry, found
         return None
