@@ -10,6 +10,7 @@ Protocol as sent and understood by Claude Code 2.1.332.
 from __future__ import annotations
 
 import json
+import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
@@ -23,6 +24,9 @@ class Call(NamedTuple):
 
     tool: str
     input: dict[str, Any]
+
+
+REFERENCE = re.compile(r"@result(\d+):(.+?)@")
 
 
 class Told(NamedTuple):
@@ -47,6 +51,23 @@ def tool_results(request: dict[str, Any]) -> list[Told]:
             if block.get("type") == "tool_result":
                 found.append(Told(_text_of(block.get("content")), bool(block.get("is_error"))))
     return found
+
+
+def _filled(value: Any, results: list[Told]) -> Any:
+    """`value` with each `@resultN:PATTERN@` in a string replaced by group 1 of PATTERN in the Nth tool result.
+
+    A script is written before the run, yet some words exist only in it: the id of a background task.
+    """
+    if isinstance(value, dict):
+        return {name: _filled(item, results) for name, item in value.items()}
+    if not isinstance(value, str):
+        return value
+
+    def found(reference: re.Match[str]) -> str:
+        hit = re.search(reference[2], results[int(reference[1])].text)
+        return hit[1] if hit else f"nothing matches {reference[2]}"
+
+    return REFERENCE.sub(found, value)
 
 
 def user_text(request: dict[str, Any]) -> str:
@@ -116,8 +137,11 @@ class FakeAnthropic:
 
     def answer(self, request: dict[str, Any]) -> tuple[dict[str, Any], Call | None]:
         """The message to send and the call in it, if it is one."""
-        step = len(tool_results(request))
+        results = tool_results(request)
+        step = len(results)
         call = self.script[step] if request.get("tools") and step < len(self.script) else None
+        if call is not None:
+            call = Call(call.tool, _filled(call.input, results))
         if call is None:
             content: list[dict[str, Any]] = [{"type": "text", "text": LAST_WORD}]
         else:
