@@ -124,14 +124,16 @@ def _named(text: str) -> Iterator[str]:
         if not any(sign in line for sign in signs):
             continue
         yield from _quoted(line)
-        for word in line.replace(",", " ").split():
+        # The first word names the program that complains, not what it complains of.
+        for word in line.replace(",", " ").split()[1:]:
             bare = word.strip(_QUOTES + ":;()[]<>")
             if "/" in bare:
                 yield bare
-        # `bash: line 1: name: Permission denied`: the part before the sign
-        for part in reversed(line.split(": ")[:-1]):
-            name = part.removeprefix("cannot create ").strip()
-            if name and " " not in name:
+        # `bash: line 1: name: Permission denied`: the last word of the part before the sign
+        parts = line.split(": ")
+        if len(parts) > 2:
+            name = parts[-2].rpartition(" ")[2]
+            if name and not name.isdigit():
                 yield name
 
 

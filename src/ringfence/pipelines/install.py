@@ -275,22 +275,26 @@ def _short(answer: str) -> str:
 
 
 def _ask_engine(launcher: str, outside: str, env: dict[str, str]) -> Check:
-    """A command through the launcher that tries to write outside: the kernel must refuse it."""
+    """A command through the launcher that writes inside and tries to write outside.
+
+    Built so that no reading of the text can tell: it is the kernel that must refuse it.
+    """
     from ringfence.pipelines.hook import quote
 
     name = "fenced shell refuses a write outside"
-    line = f": > {quote(outside)}"
+    line = f'echo ran > "$TMPDIR/canary" && cat "$TMPDIR/canary"; eval "$(printf ": > %s" {quote(quote(outside))})"'
     try:
         done = subprocess.run(  # noqa: S603 - the launcher that the settings name
-            [launcher, f"eval {quote(line)}"], capture_output=True, timeout=_WAIT, env=env, check=False
+            [launcher, line], capture_output=True, timeout=_WAIT, env=env, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return Check(name, False, "none", f"cannot be run: {error}")
     if os.path.lexists(outside):
         _remove(outside)
-        return Check(name, False, "none", f"{outside} was written and has been removed again")
-    said = done.stderr.decode(errors="replace").strip().split("\n")
-    return Check(name, done.returncode != 0, "kernel", said[-1][:300])
+        return Check(name, False, "none", f"{outside} was written, and has been removed again")
+    said = done.stderr.decode(errors="replace").strip().split("\n")[0][:300]
+    ran = done.stdout == b"ran\n" and done.returncode != 0
+    return Check(name, ran, "kernel" if ran else "none", said if said else "it did not run")
 
 
 def _foreign_prefix(policy: Policy, home: str) -> str:

@@ -10,16 +10,17 @@ from _stat import S_ISDIR
 from posix import geteuid, getpid, lstat, mkdir, rmdir
 
 from ringfence.errors import NotEnforcedError
-from ringfence.model import Access, Rule, Zone, ZoneKind
+from ringfence.model import Access, Located, Rule, Zone, ZoneKind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from ringfence.model import Policy
+    from ringfence.model import Policy, Site
 
 _TEMP_RULE = Rule("temp", "built in")
 _SHARED_RULE = Rule("temp.shared", "built in")
+_SCRATCH_RULE = Rule("scratch", "built in")
 _CACHE_RULE = Rule("caches", "built in")
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 SHARED = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - names in a policy; nothing is opened here
@@ -95,6 +96,23 @@ def with_session(policy: Policy, name: str) -> Policy:
     if policy.caches == "private":
         zones.append(Zone(cache_folder(policy), Access.WRITE, ZoneKind.CACHE, _CACHE_RULE))
     return policy._replace(zones=tuple(zones))
+
+
+def with_scratch(
+    policy: Policy, scratch: tuple[tuple[str, Access], ...], locate: Callable[[str], Site]
+) -> Policy:
+    """The policy plus the agent's own folders. A folder that leads elsewhere by a link is not granted, and none that
+    holds or lies in something the policy names."""
+    zones = list(policy.zones)
+    for path, access in scratch:
+        site = locate(path)
+        if isinstance(site, Located) and not site.magic and not any(_meet(site.path, z.root) for z in policy.zones):
+            zones.append(Zone(site.path, access, ZoneKind.SCRATCH, _SCRATCH_RULE))
+    return policy._replace(zones=tuple(zones))
+
+
+def _meet(one: str, other: str) -> bool:
+    return one == other or one.startswith(other.rstrip("/") + "/") or other.startswith(one.rstrip("/") + "/")
 
 
 def make_private(path: str, base: str) -> None:
