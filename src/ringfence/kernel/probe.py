@@ -118,7 +118,7 @@ def user_namespaces() -> tuple[int, str]:
 
 
 def overlay_mounts() -> tuple[int, str]:
-    """1 and "" if a child could mount an overlay in its user namespace (Linux 5.11), or 0 and the reason."""
+    """1 and "" if a child could mount an overlay in a user namespace (Linux 5.11), or 0 and why not."""
     return _try_in_child(_mount_overlay)
 
 
