@@ -189,7 +189,9 @@ def control_paths(
     known = {door.name for door in DOORS}
     unknown = sorted(set(keep) - known)
     if unknown:
-        raise ValueError(f"no control socket is called {', '.join(unknown)}; known are {', '.join(sorted(known))}")
+        raise ValueError(
+            f"no control socket is called {', '.join(unknown)}; known are {', '.join(sorted(known))}"
+        )
     found: dict[str, None] = {}
     listed: dict[str, Sequence[str]] = {}
     for door in DOORS:

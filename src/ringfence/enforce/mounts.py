@@ -158,7 +158,9 @@ def _report(confinement: Confinement, planned: MountPlan, built: Built) -> Enfor
     if not any(rule.boundary for rule in rules):
         rules.append(RuleStrength(BOUNDARY, "everything", Strength.KERNEL, boundary=True))
     if confinement.reads == "system":
-        rules.append(RuleStrength(READS, "reads", Strength.HOOK, "only Landlock, the second layer, confines reads"))
+        rules.append(
+            RuleStrength(READS, "reads", Strength.HOOK, "only Landlock, the second layer, confines reads")
+        )
     rules.append(RuleStrength(Rule("engine.metadata", "built in"), "metadata", Strength.KERNEL))
     why = "a helper that listens on a socket file unknown to enforce/control_sockets.py writes unfenced"
     rules.append(RuleStrength(Rule("engine.helpers", "built in"), "helper processes", Strength.KERNEL, why))

@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_ELOOP, _ESTALE = 40, 116
+_EACCES, _ELOOP, _ESTALE = 13, 40, 116
 _DIR = 0o040000
 _LINK = 0o120000
 _FORMAT = 0o170000
@@ -88,7 +88,7 @@ def build(plan: MountPlan, place: Place) -> Built:
         if step.hold is Hold.WRITE and step.path in copies:
             mounts.restrict_tree(copies[step.path].tree, mounts.NODEV, step.path)
     shadows = [(pins, copy) for pins in plan.pins if pins.root in copies and (copy := _copy(pins.root, gone))]
-    devices = [(path, copy) for path in DEVICES if (copy := _copy_if_there(path))]
+    devices = [(path, copy) for path in DEVICES if path not in copies and (copy := _copy_if_there(path))]
     shown = [(path, copy) for path in place.shown if (copy := _copy_if_there(path))]
     terminal = _copy_if_there(place.terminal) if place.terminal else None
     proc = _copy_if_there("/proc")
@@ -106,7 +106,7 @@ def build(plan: MountPlan, place: Place) -> Built:
         for index, (pins, copy) in enumerate(shadows):
             _pin(store, pins, copy, index)
         _replace_runtime(store, place.runtime, shown)
-        hidden = [path for path in place.sockets if _hide(store, path, [], links_too=True)]
+        hidden = [path for path in place.sockets if _hide(store, path, [], system=True)]
         for step in plan.steps:
             _take_step(store, step, copies, gone)
         _attach_at(store.cover, store.where)
@@ -263,15 +263,16 @@ def _replace_runtime(store: _Store, runtime: str, shown: Sequence[tuple[str, _Co
         _show(store, path, copy)
 
 
-def _hide(store: _Store, path: str, gone: list[str], *, links_too: bool = False) -> bool:
+def _hide(store: _Store, path: str, gone: list[str], *, system: bool = False) -> bool:
     """Cover `path` with something empty that cannot be read; False if there is nothing there.
 
-    `links_too`: a name of the system's may hold a link; what it leads to has a row of its own.
+    `system`: a name of the system's may hold a link (what it leads to has a row of its own) or lie where this
+    user cannot go; the program could not go there either, and none of its folders are its to change.
     """
     try:
         descriptor = mounts.open_path(path)
     except KernelCallError as error:
-        if mounts.is_gone(error) or (links_too and error.errno == _ELOOP):
+        if mounts.is_gone(error) or (system and error.errno in (_ELOOP, _EACCES)):
             gone.append(path)
             return False
         raise

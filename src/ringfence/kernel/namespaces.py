@@ -151,9 +151,7 @@ def drop_rights() -> None:
     """
     call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, doing="forbidding new privileges")
     call("prctl", _PR_CAPBSET_DROP, CAP_SYS_ADMIN, 0, 0, 0, doing="dropping CAP_SYS_ADMIN for good")
-    call(
-        "prctl", _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0, doing="clearing ambient capabilities"
-    )
+    call("prctl", _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0, doing="clearing ambient capabilities")
     # A new user namespace gives all capabilities that exist; the kernel ignores bits beyond those.
     keep = _ALL_BITS & ~(1 << CAP_SYS_ADMIN) if posix.geteuid() == 0 else 0
     header = _CAPABILITY_VERSION_3.to_bytes(4, sys.byteorder) + bytes(4)
