@@ -35,7 +35,8 @@ SYSTEM_PREFIXES = (
     "/snap", "/proc", "/sys", "/dev",
     # Below /run and /var only what resolvers, loaders and package tools read; the rest is others' state.
     "/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager", "/run/current-system",
-    "/run/wrappers", "/run/opengl-driver", "/var/lib/dpkg", "/var/lib/rpm", "/var/lib/ca-certificates", "/var/cache/fontconfig",
+    "/run/wrappers", "/run/opengl-driver", "/var/lib/dpkg", "/var/lib/rpm", "/var/lib/ca-certificates",
+    "/var/cache/fontconfig",
 )  # fmt: skip
 """What `reads = "system"` lets a program read beside its writable trees."""
 

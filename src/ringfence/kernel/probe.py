@@ -132,7 +132,7 @@ _PROBES: dict[str, Callable[[], tuple[int, str]]] = {
 
 
 def _enter_namespace(at: list[int]) -> None:
-    """Unshare, map ourselves, and make a mount call: AppArmor lets the first two pass and refuses the third."""
+    """Unshare, map ourselves, make a mount call: AppArmor lets the first two pass and refuses the third."""
     import posix
 
     uid, gid = posix.getuid(), posix.getgid()
