@@ -4,8 +4,8 @@ A read-only mount does not stop `connect`: whoever reaches a container engine, a
 multiplexer or an editor's remote control can have *it* write anywhere. Each row is hidden unless the caller
 keeps it open by its name. A row names what it opens up, so that a report can say it.
 
-Placeholders: {run} the user's runtime folder, {home}, {uid}. One component may hold `*`. Paths of /var/run are
-written as /run. Abstract sockets have no path: Landlock's scope (ABI 6) cuts those.
+Placeholders: {run} the user's runtime folder, {home}, {uid}. One component may hold `*`. /var/run is written
+/run. Abstract sockets have no path: Landlock's scope (ABI 6) cuts those.
 Not in the table: sockets that only sign or speak (ssh-agent, gpg-agent, nscd, the journal) and databases,
 which are the network's business; see docs/escapes.md.
 """
@@ -178,6 +178,7 @@ def control_paths(
     home: str,
     uid: int,
     environ: Mapping[str, str],
+    *,
     names_in: Callable[[str], Sequence[str]],
     keep: Collection[str] = (),
 ) -> tuple[str, ...]:

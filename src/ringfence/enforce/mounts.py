@@ -16,21 +16,23 @@ from __future__ import annotations
 
 import posix
 
+from ringfence.enforce import landlock
+from ringfence.enforce import mounts_report as report
+from ringfence.enforce import plan as landlock_plan
 from ringfence.enforce.control_sockets import KEPT_IN_RUNTIME, control_paths
-from ringfence.enforce.mounts_apply import Built, Place, build
-from ringfence.enforce.mounts_plan import Hold, MountPlan, is_below, plan
+from ringfence.enforce.mounts_apply import Place, build
+from ringfence.enforce.mounts_devices import DEVICES
+from ringfence.enforce.mounts_plan import Hold, MountPlan, may_write, plan
 from ringfence.enforce.mounts_table import parse, showing_outside
-from ringfence.enforce.report import BOUNDARY, READS, zone_strength
-from ringfence.errors import KernelCallError
-from ringfence.kernel import mounts, namespaces, seccomp
-from ringfence.model import EnforcementReport, Rule, RuleStrength, Strength, ZoneKind
+from ringfence.kernel import descriptors, mounts, namespaces, seccomp
+from ringfence.model import Access, EnforcementReport, Rule, Zone, ZoneKind
 from ringfence.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ringfence.model import Confinement, Zone
+    from ringfence.model import Capabilities, Confinement
 
 _EPERM = 1
 
@@ -53,19 +55,30 @@ class Standing(Record):
     keep_sockets: tuple[str, ...] = ()
 
 
-def confine_self(confinement: Confinement, standing: Standing) -> EnforcementReport:
+def confine_self(confinement: Confinement, standing: Standing, here: Capabilities) -> EnforcementReport:
     """Put this process under the fence; call it in a freshly forked, single-threaded child, then exec.
 
-    Raises KernelCallError when any part fails: the process is then unusable and must not start anything.
-    `namespaces.why_closed` explains an error of unshare. The caller closes inherited descriptors: an open
-    folder belongs to the mounts outside and would be a way there.
+    `here` need tell only `landlock`: the second layer, which is left out where there is none (and what it
+    would have held is reported as open). Whether user namespaces are open is found out by entering one.
+    Raises KernelCallError when any part fails: the process is then unusable and must not start anything;
+    `namespaces.why_closed` puts an error of unshare into words.
     """
     terminal = _terminal()
     namespaces.enter_user_and_mount()
     planned = plan_here(confinement)
     built = build(planned, _place(standing, terminal))
     seal()
-    return _report(confinement, planned, built)
+    second = landlock_plan.plan(second_layer(confinement, standing), here)
+    if isinstance(second, EnforcementReport):
+        # An open folder belongs to the mounts outside and leads there; Landlock's engine closes them itself.
+        roots = tuple(zone.root for zone in confinement.writable)
+        inner = tuple(zone.root for zone in (*confinement.carve_outs, *confinement.masked))
+        leaks = descriptors.close_leaks(roots, inner)
+        notes = tuple(f"closed inherited descriptor {leak.descriptor}: {leak.what}" for leak in leaks)
+        return report.of_mounts(confinement, planned, built, second.detail, notes)
+    applied = landlock.confine_self(second)
+    notes = tuple(note for note in applied.notes if note not in second.report.notes)
+    return report.of_mounts(confinement, planned, built, "", notes)
 
 
 def seal() -> None:
@@ -80,7 +93,7 @@ def plan_here(confinement: Confinement) -> MountPlan:
     planned = plan(confinement)
     roots = [step.path for step in planned.steps if step.hold is Hold.WRITE]
     table = parse(_read_mount_table())
-    leading_out = showing_outside(table, roots, lambda path: _is_writable(planned, path))
+    leading_out = showing_outside(table, roots, lambda path: may_write(planned, path))
     return plan(confinement, leading_out) if leading_out else planned
 
 
@@ -89,26 +102,25 @@ def second_layer(confinement: Confinement, standing: Standing) -> Confinement:
 
     /proc: what acts on the machine is read-only already, the rest is per process and guarded by ptrace rules.
     """
-    from ringfence.enforce.mounts_devices import DEVICES
+    files = (*confinement.files, *(path for path in (*DEVICES, "/proc") if _exists(path)))
+    runtime = _runtime(standing.environ)
+    if not _exists(runtime):
+        return confinement._replace(files=files)
+    own = Zone(runtime, Access.WRITE, ZoneKind.OWN, Rule("runtime-folder", "built in"))
+    return confinement._replace(files=files, writable=(*confinement.writable, own))
 
-    runtime = standing.environ.get("XDG_RUNTIME_DIR", "")
-    private = (runtime,) if runtime.startswith("/") else ()
-    here = tuple(path for path in (*DEVICES, "/proc", *private) if _exists(path))
-    return confinement._replace(files=(*confinement.files, *here))
 
-
-def _is_writable(planned: MountPlan, path: str) -> bool:
-    above = [step for step in planned.steps if is_below(path, step.path)]
-    return bool(above) and above[-1].hold in (Hold.WRITE, Hold.FILE)
+def _runtime(environ: Mapping[str, str]) -> str:
+    named = environ.get("XDG_RUNTIME_DIR", "").rstrip("/")
+    return named if named.startswith("/") else f"/run/user/{posix.geteuid()}"
 
 
 def _place(standing: Standing, terminal: str) -> Place:
     environ = standing.environ
     uid = posix.geteuid()
-    runtime = environ.get("XDG_RUNTIME_DIR", "").rstrip("/")
-    if not runtime.startswith("/"):
-        runtime = f"/run/user/{uid}"
-    sockets = control_paths(runtime, environ.get("HOME", ""), uid, environ, _names_in, standing.keep_sockets)
+    runtime = _runtime(environ)
+    home, keep = environ.get("HOME", ""), standing.keep_sockets
+    sockets = control_paths(runtime, home, uid, environ, names_in=_names_in, keep=keep)
     shown = tuple(f"{runtime}/{name}" for name in KEPT_IN_RUNTIME)
     return Place(standing.cwd, runtime, shown, sockets, terminal)
 
@@ -147,52 +159,6 @@ def _read_mount_table() -> bytes:
         return b"".join(pieces)
     finally:
         posix.close(descriptor)
-
-
-def _report(confinement: Confinement, planned: MountPlan, built: Built) -> EnforcementReport:
-    gone = frozenset(built.gone)
-    rules = [
-        _held(zone, gone) for zone in (*confinement.writable, *confinement.carve_outs, *confinement.masked)
-    ]
-    rules += [_absent(zone, planned) for zone in confinement.absent]
-    if not any(rule.boundary for rule in rules):
-        rules.append(RuleStrength(BOUNDARY, "everything", Strength.KERNEL, boundary=True))
-    if confinement.reads == "system":
-        rules.append(
-            RuleStrength(READS, "reads", Strength.HOOK, "only Landlock, the second layer, confines reads")
-        )
-    rules.append(RuleStrength(Rule("engine.metadata", "built in"), "metadata", Strength.KERNEL))
-    why = "a helper that listens on a socket file unknown to enforce/control_sockets.py writes unfenced"
-    rules.append(RuleStrength(Rule("engine.helpers", "built in"), "helper processes", Strength.KERNEL, why))
-    return EnforcementReport("mounts", "user and mount namespace", tuple(rules), _notes(built))
-
-
-def _held(zone: Zone, gone: frozenset[str]) -> RuleStrength:
-    if zone.root not in gone:
-        return zone_strength(zone, Strength.KERNEL, "")
-    if zone.kind is ZoneKind.WORKSPACE:
-        return zone_strength(zone, Strength.KERNEL, "it vanished meanwhile, so nothing can be written there")
-    return zone_strength(zone, Strength.AFTER, "it vanished while the fence was built")
-
-
-def _absent(zone: Zone, planned: MountPlan) -> RuleStrength:
-    if zone.access.value == "none":
-        return zone_strength(zone, Strength.HOOK, "it does not exist yet: a mask needs something to cover")
-    if not _is_writable(planned, zone.root):
-        return zone_strength(zone, Strength.KERNEL, "")
-    return zone_strength(zone, Strength.AFTER, "it does not exist yet, and could be made")
-
-
-def _notes(built: Built) -> tuple[str, ...]:
-    notes = [
-        "files of other users show as owned by 65534; setuid programs give no rights (sudo, su, ping)"
-        if posix.geteuid()
-        else "setuid programs and file capabilities give no rights inside",
-        "/dev/shm, /dev/pts and the runtime folder are private to this command and what it starts",
-    ]
-    if built.hidden:
-        notes.append("hidden control sockets: " + ", ".join(built.hidden))
-    return tuple(notes)
 
 
 __all__ = ["Standing", "confine_self", "plan_here", "seal", "second_layer"]

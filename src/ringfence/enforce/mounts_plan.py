@@ -95,6 +95,12 @@ def plan(confinement: Confinement, outside_below: Iterable[str] = ()) -> MountPl
     return MountPlan(tuple(steps), tuple(pins))
 
 
+def may_write(planned: MountPlan, path: str) -> bool:
+    """Whether `path` (absolute, physical) can be changed under the plan: the innermost step decides."""
+    above = [step for step in planned.steps if is_below(path, step.path)]
+    return bool(above) and above[-1].hold in (Hold.WRITE, Hold.FILE)
+
+
 def is_below(path: str, root: str) -> bool:
     """Whether `path` is `root` or lies below it, both absolute and physical; component by component."""
     return path == root or path.startswith(root if root.endswith("/") else root + "/")

@@ -1,4 +1,4 @@
-"""Reading the table of mounts for one question: which mounts inside a writable tree show something outside it?
+"""The table of mounts, read for one question: which mounts inside a writable tree show something outside it?
 
 `ws/mnt` may be a bind mount of the protected checkout, and no path says so. Pure: text in, paths out.
 The format is that of /proc/PID/mountinfo (proc(5)).

@@ -10,8 +10,11 @@ from __future__ import annotations
 import posix
 import sys
 
-from ringfence.errors import KernelCallError
 from ringfence.kernel import libc
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ringfence.errors import KernelCallError
 
 AT_FDCWD = -100
 _AT_EMPTY_PATH = 0x1000
@@ -79,7 +82,9 @@ def attach(tree: int, target: int, where: str) -> None:
 
 def restrict_tree(tree: int, flags: int, what: str) -> None:
     """Set RDONLY, NODEV, ... on a detached tree and all mounts in it; clears nothing."""
-    _set_attributes(tree, b"", flags, 0, _AT_EMPTY_PATH, what)
+    attr = _attributes(flags, 0)
+    at = _AT_RECURSIVE | _AT_EMPTY_PATH
+    libc.call("mount_setattr", tree, b"", at, attr, len(attr), doing=f"restricting {what}")
 
 
 def restrict_everything(flags: int) -> None:
@@ -87,13 +92,14 @@ def restrict_everything(flags: int) -> None:
 
     Private, not slave: a mount made outside later would otherwise arrive here writable.
     """
-    _set_attributes(AT_FDCWD, b"/", flags, _MS_PRIVATE, 0, "every mount")
+    attr = _attributes(flags, _MS_PRIVATE)
+    doing = "restricting every mount"
+    libc.call("mount_setattr", AT_FDCWD, b"/", _AT_RECURSIVE, attr, len(attr), doing=doing)
 
 
-def _set_attributes(tree: int, path: bytes, flags: int, propagation: int, at: int, what: str) -> None:
-    attr = b"".join(word.to_bytes(8, sys.byteorder) for word in (flags, 0, propagation, 0))
-    doing = f"restricting {what}"
-    libc.call("mount_setattr", tree, path, _AT_RECURSIVE | at, attr, len(attr), doing=doing)
+def _attributes(flags: int, propagation: int) -> bytes:
+    """struct mount_attr: to set, to clear, propagation, user namespace for idmapped mounts."""
+    return b"".join(word.to_bytes(8, sys.byteorder) for word in (flags, 0, propagation, 0))
 
 
 def mount_new(kind: str, where: str, flags: int, options: str) -> None:

@@ -93,7 +93,7 @@ def _spawn_mapper() -> Callable[[bool], None]:
             posix.close(theirs)
             status = _map_everything(target) if posix.read(ours, 1) == b"g" else 0
         finally:
-            posix._exit(status & 0xFF)
+            posix._exit(status & 0xFF)  # noqa: SLF001 - public as os._exit
     posix.close(ours)
 
     def finish(go: bool) -> None:
