@@ -71,8 +71,11 @@ def inner(argv):
         here = here._replace(landlock=words["abi"])
     confinement = described(words)
     planned = plan.plan(confinement, here, tuple(words.get("readable", ())))
-    for path in words.get("vanish", ()):
-        os.rmdir(path)
+    for path, target in words.get("swap", ()):
+        # What somebody else does between the plan and the fence.
+        os.rename(path, path + ".away")
+        if target:
+            os.symlink(target, path)
 
     def confine():
         return planned if isinstance(planned, EnforcementReport) else landlock.confine_self(planned)
