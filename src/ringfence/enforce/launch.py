@@ -308,7 +308,9 @@ def _try_exec(path: str, argv: list[str], env: Environment) -> int:
 
 
 def _candidates(name: str, env: Environment) -> list[str]:
-    if "/" in name or not name:
+    if not name:
+        return []  # execve(2) says ENOENT; CPython refuses to ask
+    if "/" in name:
         return [name]
     path: str | bytes = _DEFAULT_PATH
     for key, value in env.items():
