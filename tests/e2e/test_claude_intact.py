@@ -30,8 +30,20 @@ def case(name: str, calls: list[Call], said: list[str], **more) -> pytest.param:
 CASES = [
     case(
         "folder-stays-between-calls",
-        [bash("mkdir -p 'a b'/c && cd 'a b'"), bash("pwd; cd c"), bash("pwd"), bash("cd c; cd nowhere"), bash("pwd")],
-        [NO_OUTPUT, "@ws@/a b", "@ws@/a b/c", "(?s)Exit code 1\n.*nowhere: No such file or directory", "@ws@/a b/c"],
+        [
+            bash("mkdir -p 'a b'/c && cd 'a b'"),
+            bash("pwd; cd c"),
+            bash("pwd"),
+            bash("cd c; cd nowhere"),
+            bash("pwd"),
+        ],
+        [
+            NO_OUTPUT,
+            "@ws@/a b",
+            "@ws@/a b/c",
+            "(?s)Exit code 1\n.*nowhere: No such file or directory",
+            "@ws@/a b/c",
+        ],
     ),
     case(
         "folder-through-a-link-and-out",
@@ -56,10 +68,18 @@ CASES = [
     ),
     case(
         "killed-by-a-signal",
-        [bash("echo a; kill -TERM $$"), bash("echo a; kill -KILL $$"), bash("sh -c 'kill -SEGV $$'; echo $?")],
+        [
+            bash("echo a; kill -TERM $$"),
+            bash("echo a; kill -KILL $$"),
+            bash("sh -c 'kill -SEGV $$'; echo $?"),
+        ],
         [r"(?s)Exit code \d+\na", r"(?s)Exit code \d+\na", "(?s).*139"],
     ),
-    case("no-such-syntax", [bash("echo 'open"), bash("if true; then")], ["(?s)Exit code 2\n.*", "(?s)Exit code 2\n.*"]),
+    case(
+        "no-such-syntax",
+        [bash("echo 'open"), bash("if true; then")],
+        ["(?s)Exit code 2\n.*", "(?s)Exit code 2\n.*"],
+    ),
     case(
         "both-streams-in-order",
         [bash("for i in 1 2 3; do echo out $i; echo err $i >&2; done")],
@@ -67,7 +87,7 @@ CASES = [
     ),
     case(
         "several-lines",
-        [bash("x=1\nif [ $x = 1 ]; then\n  echo \"it's $x\"\nfi # done\n"), bash("echo a \\\n  b")],
+        [bash('x=1\nif [ $x = 1 ]; then\n  echo "it\'s $x"\nfi # done\n'), bash("echo a \\\n  b")],
         ["it's 1", "a b"],
     ),
     case(
@@ -77,7 +97,7 @@ CASES = [
             bash("x=5; cat <<EOF | tr a-z A-Z\nval $x\nEOF\ncat <<< here"),
             bash("python3 - <<'EOF'\nimport sys\nprint(sys.stdin.read() == '', 2 + 3)\nEOF"),
         ],
-        ["it's \\$HOME `x` \"q\" \\\\", "VAL 5\nhere", "True 5"],
+        ['it\'s \\$HOME `x` "q" \\\\', "VAL 5\nhere", "True 5"],
     ),
     case(
         "standard-input",
@@ -86,7 +106,10 @@ CASES = [
     ),
     case(
         "not-ascii",
-        [bash("echo 'žltý 日本 🦊' > 'súbor ž.txt'; cat s*; ls s*"), bash("printf '\\xff\\xfe'; printf %s end")],
+        [
+            bash("echo 'žltý 日本 🦊' > 'súbor ž.txt'; cat s*; ls s*"),
+            bash("printf '\\xff\\xfe'; printf %s end"),
+        ],
         ["žltý 日本 🦊\nsúbor ž.txt", "��end"],
     ),
     case(
@@ -102,7 +125,9 @@ CASES = [
         "devices",
         [
             bash("echo a > /dev/null; echo b > /dev/stderr; echo c | tee /dev/stderr; echo d >> /dev/stdout"),
-            bash("test -c /dev/urandom && head -c 3 /dev/zero | wc -c; python3 -c 'import os; os.openpty(); print(1)'"),
+            bash(
+                "test -c /dev/urandom && head -c 3 /dev/zero | wc -c; python3 -c 'import os; os.openpty(); print(1)'"
+            ),
         ],
         ["(?s).*c\nd", "3\n1"],
     ),
@@ -110,7 +135,9 @@ CASES = [
         "who-and-where",
         [
             bash("echo $(id -u) $(id -g); echo x > mine; stat -c '%u %g %a' mine; umask; id -un"),
-            bash("echo $SHLVL $# $0; echo $PWD; echo $HOME; test -t 1 || echo no-tty; echo ${#BASH_VERSION} | tr -d 0-9"),
+            bash(
+                "echo $SHLVL $# $0; echo $PWD; echo $HOME; test -t 1 || echo no-tty; echo ${#BASH_VERSION} | tr -d 0-9"
+            ),
             bash("export STAYS=1; f() { echo f; }; set -u"),
             bash("echo ${STAYS-unset}; type f"),
         ],
@@ -141,11 +168,19 @@ CASES = [
     case(
         "background-task",
         [
-            bash("echo begun; until [ -e go ]; do sleep 0.1; done; echo over; exit 3", run_in_background=True),
-            bash(f"until grep -q begun {OUTPUT_FILE}; do sleep 0.1; done; touch go; until grep -q exited {OUTPUT_FILE}; do sleep 0.1; done"),
+            bash(
+                "echo begun; until [ -e go ]; do sleep 0.1; done; echo over; exit 3", run_in_background=True
+            ),
+            bash(
+                f"until grep -q begun {OUTPUT_FILE}; do sleep 0.1; done; touch go; until grep -q exited {OUTPUT_FILE}; do sleep 0.1; done"
+            ),
             read(OUTPUT_FILE),
         ],
-        ["(?s)Command running in background with ID: @task@.*", NO_OUTPUT, "(?s).*begun.*over.*exited with code 3.*"],
+        [
+            "(?s)Command running in background with ID: @task@.*",
+            NO_OUTPUT,
+            "(?s).*begun.*over.*exited with code 3.*",
+        ],
     ),
     case(
         "background-task-stopped",
@@ -166,9 +201,14 @@ CASES = [
         "time-limit-moves-to-the-background",
         [
             bash("echo begun; until [ -e go ]; do sleep 0.1; done; echo over", timeout=1000),
-            bash("touch go; until grep -q exited @result0:written to: (\\S+\\.output)@; do sleep 0.1; done; echo seen"),
+            bash(
+                "touch go; until grep -q exited @result0:written to: (\\S+\\.output)@; do sleep 0.1; done; echo seen"
+            ),
         ],
-        ["(?s)(begun\n)?Command did not complete within its 1s timeout and was moved to the background.*", "seen"],
+        [
+            "(?s)(begun\n)?Command did not complete within its 1s timeout and was moved to the background.*",
+            "seen",
+        ],
     ),
 ]
 

@@ -93,7 +93,10 @@ def result(text: str) -> dict:
 
 
 def test_the_model_answers_by_the_number_of_results():
-    script = [Call("Bash", {"command": "one"}), Call("Read", {"file_path": "@result0:to (\\S+)@", "limit": 2})]
+    script = [
+        Call("Bash", {"command": "one"}),
+        Call("Read", {"file_path": "@result0:to (\\S+)@", "limit": 2}),
+    ]
     with FakeAnthropic(script) as server:
         first = ask(server, [{"role": "user", "content": "go"}])["content"][0]
         again = ask(server, [{"role": "user", "content": "go"}])["content"][0]

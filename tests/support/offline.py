@@ -94,7 +94,9 @@ def run_offline(job: Job, folder: str) -> Outcome:
     inner = [*isolation(), sys.executable, "-I", os.path.abspath(__file__), order, record]
     env = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"}
     # SIGTERM, not SIGKILL, on our own timeout or Ctrl-C: the inner half must still end what it started.
-    child = subprocess.Popen(inner, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    child = subprocess.Popen(
+        inner, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
+    )
     try:
         said, _ = child.communicate(timeout=job.timeout + job.watch + GRACE)
     except BaseException:
