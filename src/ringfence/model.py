@@ -104,7 +104,7 @@ class Glob(Record):
     """A zone that is a pattern below `base`: `**/` any depth, `*` and `?` within one component.
 
     `parts` are the components after a leading `**` (if `deep`); the match ends at a component, and everything
-    below a matching folder belongs to it.
+    below a matching folder belongs to it. `exact`: only the entry itself, not what lies below it (a `.git` pointer).
     """
 
     base: str
@@ -113,6 +113,7 @@ class Glob(Record):
     access: Access
     kind: ZoneKind
     rule: Rule
+    exact: bool = False
 
 
 class Folders(Record):

@@ -1,0 +1,108 @@
+"""The built-in guards as zones and patterns of one policy (the table itself is guards.py)."""
+
+from __future__ import annotations
+
+import os
+
+from ringfence.model import Access, Glob, Located, Rule, Zone, ZoneKind
+from ringfence.policy.guards import (
+    FILES_ONLY,
+    GIT_HOOKS_PATH,
+    GUARDS,
+    OWN_INSTALLATION,
+    OWN_POLICY,
+    USER_SETTINGS,
+)
+from ringfence.policy.paths import below
+from ringfence.policy.roots import links_on_the_way
+from ringfence.policy.texts import FILE_NAME, Layer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from ringfence.policy.git_layout import GitLayout
+    from ringfence.policy.roots import Locator
+    from ringfence.policy.texts import LayerText, Sources
+
+SOURCE = "built in"
+_FILE_LAYERS = (Layer.PROJECT, Layer.USER, Layer.SITE)
+
+
+def guard_globs(writable: Sequence[str], off: Collection[str]) -> list[Glob]:
+    """Every guard of the table below every writable tree, at any depth. `off` are the ids switched off."""
+    globs = []
+    # A tree inside another one is covered by the outer pattern.
+    bases = [r for r in dict.fromkeys(writable) if not any(below(r, o) and o != r for o in writable)]
+    for guard in GUARDS:
+        if guard.id not in off:
+            rule = Rule(guard.id, SOURCE)
+            for pattern in guard.patterns:
+                globs += [_glob(base, pattern, rule) for base in bases]
+    return globs
+
+
+def _glob(base: str, pattern: str, rule: Rule) -> Glob:
+    parts = tuple(pattern.split("/"))
+    return Glob(base, True, parts, Access.READ, ZoneKind.GUARD, rule, exact=rule.id in FILES_ONLY)
+
+
+def placed_guards(  # noqa: PLR0917 - six inputs of six kinds
+    layers: Sequence[LayerText],
+    layouts: Sequence[GitLayout],
+    sources: Sources,
+    writable: Sequence[str],
+    off: Collection[str],
+    locator: Locator,
+) -> tuple[list[Zone], list[str]]:
+    """The guards whose paths the machine gives, where a writable tree holds them; and notes worth showing."""
+    zones: list[Zone] = []
+    notes = []
+
+    def add(guard_id: str, paths: Iterable[str]) -> bool:
+        found = [] if guard_id in off else _inside(paths, writable, locator)
+        rule = Rule(guard_id, SOURCE)
+        zones.extend(Zone(root, Access.READ, ZoneKind.GUARD, rule) for root in found)
+        return bool(found)
+
+    hooks = [layout.hooks_path for layout in layouts if layout.hooks_path]
+    # husky's folder is rewritten by its own installer; its guard is for text only (guards.py).
+    add(GIT_HOOKS_PATH.id, [path for path in hooks if "/.husky" not in path])
+    named = [layer.source for layer in layers if layer.layer in _FILE_LAYERS]
+    add(OWN_POLICY.id, [path for path in named if os.path.basename(path) != FILE_NAME])
+    if add(OWN_INSTALLATION.id, sources.installation):
+        notes.append(
+            "ringfence runs from inside a writable tree, so agents cannot change that installation;"
+            f' install it elsewhere (pipx, uv tool), or write unguard = ["{OWN_INSTALLATION.id}"]'
+        )
+    add(USER_SETTINGS.id, _user_settings(sources.home, writable))
+    return zones, notes
+
+
+def _user_settings(home: str | None, writable: Sequence[str]) -> list[str]:
+    """Paths only where they could matter; a `*` is taken at its word for the files that are there."""
+    if not home or not any(below(home, tree) or below(tree, home) for tree in writable):
+        return []
+    paths = []
+    for pattern in USER_SETTINGS.patterns:
+        path = os.path.join(home, pattern)
+        if "*" in pattern:
+            paths += [path.replace("*", ending) for ending in ("", ".local")]
+        else:
+            paths.append(path)
+    return paths
+
+
+def _inside(paths: Iterable[str], writable: Sequence[str], locator: Locator) -> list[str]:
+    """The physical roots of `paths`, and the links leading to them, that a writable tree holds.
+
+    A writable tree at or below such a root was named by the owner and stays writable: the longer root wins.
+    """
+    found: dict[str, None] = {}
+    for path in paths:
+        site = locator.locate(path)
+        if isinstance(site, Located):
+            for root in (site.path, *links_on_the_way(path)):
+                if any(below(root, tree) for tree in writable):
+                    found[root] = None
+    return list(found)
