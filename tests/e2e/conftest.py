@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -32,13 +34,27 @@ def installer() -> None:
 
 @pytest.fixture
 def stage(tmp_path) -> Iterator[claude_run.Stage]:
+    with _stage(tmp_path / "one") as made:
+        yield made
+
+
+@pytest.fixture
+def other_stage(tmp_path) -> Iterator[claude_run.Stage]:
+    """A second stage, for tests that compare two runs."""
+    with _stage(tmp_path / "two") as made:
+        yield made
+
+
+@contextlib.contextmanager
+def _stage(folder: Path) -> Iterator[claude_run.Stage]:
     """RINGFENCE_E2E_UID: as root, run the agent as this user instead, as people do.
 
     Its stage lies outside pytest's own folder, which no other user may enter.
     """
     uid = os.environ.get("RINGFENCE_E2E_UID")
     if uid is None:
-        yield claude_run.make_stage(str(tmp_path))
+        folder.mkdir()
+        yield claude_run.make_stage(str(folder))
         return
     with tempfile.TemporaryDirectory(prefix="ringfence-e2e-") as root:
         os.chmod(root, 0o755)

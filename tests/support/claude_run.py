@@ -103,7 +103,9 @@ def edit(path: str, old: str, new: str) -> Call:
 def claude_program() -> str | None:
     """The pinned Claude Code, or None where `scripts/agents claude-code` has not been run."""
     script = os.path.join(REPOSITORY, "scripts", "agents")
-    listed = subprocess.run([sys.executable, script, "--list"], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(
+        [sys.executable, script, "--list"], capture_output=True, text=True, check=True
+    ).stdout
     version = dict(line.split("\t")[:2] for line in listed.splitlines())["claude-code"]
     cache = os.environ.get("RINGFENCE_AGENTS_CACHE") or os.path.join(REPOSITORY, ".agents-cache")
     program = os.path.join(cache, f"claude-code-{version}", "node_modules", ".bin", "claude")
@@ -198,7 +200,10 @@ def install_fence(workspace: str, protect: str, home: str, *, uid: int | None = 
 def can_install() -> bool:
     """Whether the product under test has its installer."""
     asked = [sys.executable, "-m", "ringfence", "install", "--help"]
-    return subprocess.run(asked, env=_product_env("/nonexistent"), capture_output=True, check=False).returncode == 0
+    return (
+        subprocess.run(asked, env=_product_env("/nonexistent"), capture_output=True, check=False).returncode
+        == 0
+    )
 
 
 def _product_env(home: str) -> dict[str, str]:

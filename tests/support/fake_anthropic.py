@@ -145,7 +145,9 @@ class FakeAnthropic:
         if call is None:
             content: list[dict[str, Any]] = [{"type": "text", "text": LAST_WORD}]
         else:
-            content = [{"type": "tool_use", "id": f"toolu_{step:04d}", "name": call.tool, "input": call.input}]
+            content = [
+                {"type": "tool_use", "id": f"toolu_{step:04d}", "name": call.tool, "input": call.input}
+            ]
         message = {
             "id": f"msg_{len(self.requests):04d}",
             "type": "message",
@@ -193,7 +195,11 @@ class FakeAnthropic:
             def _refuse(self) -> None:
                 with server._lock:
                     server.unknown.append(f"{self.command} {self.path}")
-                self._send(404, "application/json", b'{"type":"error","error":{"type":"not_found_error","message":"-"}}')
+                self._send(
+                    404,
+                    "application/json",
+                    b'{"type":"error","error":{"type":"not_found_error","message":"-"}}',
+                )
 
             def _send(self, status: int, kind: str, body: bytes) -> None:
                 self.send_response(status)

@@ -10,6 +10,7 @@ shell with setsid) still becomes its child when its parent ends, and is found by
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -18,6 +19,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 from typing import Any, NamedTuple
 
@@ -92,7 +94,9 @@ def run_offline(job: Job, folder: str) -> Outcome:
     inner = [*isolation(), sys.executable, "-I", os.path.abspath(__file__), order, record]
     env = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"}
     # SIGTERM, not SIGKILL, on our own timeout or Ctrl-C: the inner half must still end what it started.
-    child = subprocess.Popen(inner, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    child = subprocess.Popen(
+        inner, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
+    )
     try:
         said, _ = child.communicate(timeout=job.timeout + job.watch + GRACE)
     except BaseException:
@@ -130,8 +134,8 @@ def _prctl(option: int, value: int) -> None:
         raise OSError(ctypes.get_errno(), f"prctl({option})")
 
 
-def _children(of: int) -> list[int]:
-    """Live children of one process. Zombies are left out: they only wait to be reaped."""
+def _children(of: int, *, dead: bool = False) -> list[int]:
+    """Children of one process: the live ones, or those that only wait to be reaped."""
     found = []
     for name in os.listdir("/proc"):
         if not name.isdigit():
@@ -141,7 +145,7 @@ def _children(of: int) -> list[int]:
                 state, parent = stat.read().rpartition(")")[2].split()[:2]
         except OSError:
             continue  # ended meanwhile
-        if int(parent) == of and state != "Z":
+        if int(parent) == of and (state == "Z") == dead:
             found.append(int(name))
     return found
 
@@ -164,25 +168,31 @@ def _command_line(pid: int) -> str:
         return ""
 
 
-def _end_descendants() -> None:
-    """Until none is left: a process may fork between the look and the kill."""
-    while left := _descendants(os.getpid()):
+def _end_descendants(*, spare: int = 0) -> None:
+    """Until none is left: a process may fork between the look and the kill. `spare` is not reaped here."""
+    while left := [pid for pid in _descendants(os.getpid()) if pid != spare]:
         for pid in left:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-        _reap()
         time.sleep(0.01)
-    _reap()
+    if not spare:
+        _reap()
 
 
 def _reap() -> None:
-    try:
+    with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
-    except ChildProcessError:
-        return
+
+
+def _adopt(program: int, stop: threading.Event) -> None:
+    """Reap orphans as init would, until told to stop: a test may wait for a process to be gone. Never the program
+    itself, whose status belongs to subprocess."""
+    while not stop.wait(0.05):
+        for pid in _children(os.getpid(), dead=True):
+            if pid != program:
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(pid, os.WNOHANG)
 
 
 def _run_program(job: Job, url: str) -> dict[str, Any]:
@@ -200,16 +210,22 @@ def _run_program(job: Job, url: str) -> dict[str, Any]:
         group=job.uid,
         extra_groups=[] if job.uid is not None else None,
     )
+    stop = threading.Event()
+    init = threading.Thread(target=_adopt, args=(program.pid, stop), daemon=True)
+    init.start()
     exit_code: int | None = None
     typed = job.stdin.encode() if job.stdin is not None else None
     try:
         out, err = program.communicate(typed, timeout=job.timeout)
         exit_code = program.returncode
     except subprocess.TimeoutExpired:
-        _end_descendants()
+        program.kill()
+        _end_descendants(spare=program.pid)
         out, err = program.communicate()
     seconds = time.monotonic() - began
     time.sleep(job.watch)
+    stop.set()
+    init.join()
     outlived = [(pid, _command_line(pid)) for pid in _descendants(os.getpid())]
     _end_descendants()
     return {
