@@ -8,16 +8,18 @@ import tempfile
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+
 from ringfence.model import Located, Unresolved
 from ringfence.resolve.descriptor import locate
 from ringfence.resolve.names import lexical_normal
 from ringfence.resolve.walk import locate_walk
-
 from tests.support.cases import raw, wipe
 
 # Few names, so that paths meet what a tree holds; long and odd ones now and then.
 NAMES = st.sampled_from(["a", "a", "b", "b", "c", "d\udcff"])
-STEPS = st.one_of(NAMES, NAMES, st.sampled_from(["..", "..", "..", ".", "", "missing", "x" * 255, "y" * 256, "n\n"]))
+STEPS = st.one_of(
+    NAMES, NAMES, st.sampled_from(["..", "..", "..", ".", "", "missing", "x" * 255, "y" * 256, "n\n"])
+)
 ENDS = st.sampled_from(["", "", "", "/", "/.", "/..", "//", "/./"])
 TEXTS = st.builds(lambda parts, end: "/".join(parts) + end, st.lists(STEPS, min_size=1, max_size=7), ENDS)
 

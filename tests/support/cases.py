@@ -92,7 +92,11 @@ def build(case: Case, root: str) -> None:
         path = raw(below(step[verb], root))
         if verb == "git":
             os.makedirs(path, exist_ok=True)
-            for words in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "--allow-empty", "-m", "init"]):
+            for words in (
+                ["init", "-q", "-b", "main"],
+                ["add", "-A"],
+                ["commit", "-q", "--allow-empty", "-m", "init"],
+            ):
                 _git(words, path)
         elif verb == "worktree":
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -247,7 +251,9 @@ def act(case: Case, root: str, path: bytes) -> Seen:
         failed = error
     after = _snapshot(raw(root))
     changed = [p for p in sorted(before.keys() | after.keys()) if before.get(p) != after.get(p)]
-    return Seen(failed, [os.fsdecode(p) for p in changed], [os.fsdecode(p) for p in changed if regions.denied(p)])
+    return Seen(
+        failed, [os.fsdecode(p) for p in changed], [os.fsdecode(p) for p in changed if regions.denied(p)]
+    )
 
 
 class _Regions:
@@ -263,7 +269,8 @@ class _Regions:
             protected = dict(self.roots)[path]
             return protected or _inode(path) != self.held[path]
         best = max(
-            ((len(r), p) for r, p in self.roots if path == r or r == b"/" or path.startswith(r + b"/")), default=None
+            ((len(r), p) for r, p in self.roots if path == r or r == b"/" or path.startswith(r + b"/")),
+            default=None,
         )
         return best is None or best[1]
 
