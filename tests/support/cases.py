@@ -325,7 +325,7 @@ def _write(path: bytes) -> None:
             return
         if error.errno != errno.ENOENT:
             raise
-        _make_parents(path, 40)
+        _make_parents(path, _HOPS)
         fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
         os.write(fd, b"!")
@@ -333,9 +333,12 @@ def _write(path: bytes) -> None:
         os.close(fd)
 
 
+_HOPS = 41  # the path itself and as many links as the kernel follows
+
+
 def _create(path: bytes) -> None:
     """Create as a patient program does: missing parents first, one by one as the kernel reads them."""
-    _make_parents(path, 40)
+    _make_parents(path, _HOPS)
     if os.path.lexists(path) and os.path.exists(path):
         _write(path)
     elif path.endswith(b"/"):
@@ -351,7 +354,7 @@ def _make_parents(path: bytes, hops: int) -> None:
     cut = path.rstrip(b"/").rfind(b"/") + 1
     at = path.find(b"/", 1)
     while 0 < at <= cut:
-        part = path[:at].rstrip(b"/")
+        part = path[:at].rstrip(b"/") or b"/"
         if os.path.islink(part):
             _make_parents(os.path.join(os.path.dirname(part), os.readlink(part)) + b"/x", hops - 1)
         elif not os.path.lexists(part):
