@@ -10,7 +10,7 @@ offers candidates, and the wording says "may".
 from __future__ import annotations
 
 from _stat import S_ISREG
-from posix import O_CLOEXEC, O_RDONLY, SEEK_END, WEXITSTATUS, WIFEXITED, close, fstat, lseek, open, pread
+from posix import O_CLOEXEC, O_RDONLY, WEXITSTATUS, WIFEXITED, close, fstat, lseek, open, pread
 
 from ringfence.model import Op, Verdict
 
@@ -108,7 +108,7 @@ def _since(fd: int, start: int) -> bytes | None:
     except OSError:
         return None
     try:
-        size = lseek(again, 0, SEEK_END)
+        size = lseek(again, 0, 2)  # SEEK_END
         begin = max(start if start <= size else 0, size - _TAIL)
         return pread(again, max(size - begin, 0), begin)
     except OSError:
@@ -124,14 +124,16 @@ def _named(text: str) -> Iterator[str]:
         if not any(sign in line for sign in signs):
             continue
         yield from _quoted(line)
-        for word in line.replace(",", " ").split():
+        # The first word names the program that complains, not what it complains of.
+        for word in line.replace(",", " ").split()[1:]:
             bare = word.strip(_QUOTES + ":;()[]<>")
             if "/" in bare:
                 yield bare
-        # `bash: line 1: name: Permission denied`: the part before the sign
-        for part in reversed(line.split(": ")[:-1]):
-            name = part.removeprefix("cannot create ").strip()
-            if name and " " not in name:
+        # `bash: line 1: name: Permission denied`: the last word of the part before the sign
+        parts = line.split(": ")
+        if len(parts) > 2:
+            name = parts[-2].rpartition(" ")[2]
+            if name and not name.isdigit():
                 yield name
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 AGENTS = ("claude",)
 DEADLINE = 5.0  # seconds; the installed timeout is 20, and a timeout of the agent's own would run the tool
 _LIMIT = 64 * 1024 * 1024  # bytes of one payload; a Write carries a whole file
-_OPTIONS = {"--launcher": True, "--deadline": True}
+_OPTIONS = {"--launcher": True, "--deadline": True, "--event": True}
 _OPAQUE = Rule("opaque", "built in")
 _ENGINE = Rule("engine", "built in")
 
@@ -55,7 +55,7 @@ def _answer(words: Sequence[str]) -> int:
     if rest:
         complain(f"ringfence: refused: unexpected word {rest[0]!r} after the hook's options")
         return EXIT_USAGE
-    event = ["PreToolUse"]
+    event = [options.get("--event", "PreToolUse")]
     disarm = _watchdog(float(options.get("--deadline", DEADLINE)), event)
     try:
         reply = _reply(flags, options, event)
@@ -86,7 +86,7 @@ def _reply(flags: Flags, options: dict[str, str], event: list[str]) -> str:
         return ""
     from ringfence.pipelines.compose import hook_fence
 
-    fence = hook_fence(flags, call)
+    fence = hook_fence(flags, call, lambda env, uid: claude.scratch(payload, env, uid))
     decision, command = judge_call(fence, call, options.get("--launcher", ""))
     warning = ""
     if not fence.policy.restricted and call.mode in claude.AUTO_APPROVING:
