@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from policy_rig import Rig
 
 from ringfence.decide import Index, glob_reach
 from ringfence.model import Access, Glob, Rule, ZoneKind
 from ringfence.policy.globs import Pattern, matching_roots, part_matches, split
+from tests.support.policy_rig import Rig
 
 SPLIT = [
     ("a/b", ("a/b", False, ())),

@@ -6,10 +6,10 @@ import os
 import subprocess
 
 import pytest
-from policy_rig import Rig, ask, verdict
 
 from ringfence.model import Op, ZoneKind
 from ringfence.policy.guards import FILES_ONLY, GUARD_IDS, GUARDS, PLACED, TEXT_ONLY, Hold
+from tests.support.policy_rig import Rig, ask, verdict
 
 
 @pytest.fixture
@@ -156,8 +156,10 @@ def test_an_installation_inside_the_workspace_is_guarded_and_said(rig):
     policy = rig.policy(workspace=(".",), installation=(rig.path("ws/.venv"), "/usr"))
     assert ask(policy, Op.WRITE, rig.path("ws/.venv/lib/x.py")).code == "guard.own-installation"
     assert policy.notes == (
-        "ringfence runs from inside a writable tree, so agents cannot change that installation; install it elsewhere"
-        ' (pipx, uv tool), or write unguard = ["own-installation"]',
+        (
+            "ringfence runs from inside a writable tree, so agents cannot change that installation; install it elsewhere"
+            ' (pipx, uv tool), or write unguard = ["own-installation"]'
+        ),
     )
     rig.user('unguard = ["own-installation"]')
     policy = rig.policy(workspace=(".",), installation=(rig.path("ws/.venv"),))

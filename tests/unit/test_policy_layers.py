@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 
 import pytest
-from policy_rig import Rig, verdict
 
 from ringfence.errors import PolicyError, UsageError
 from ringfence.model import Access, Op, Strength, Verdict, ZoneKind
 from ringfence.policy import trust
 from ringfence.policy.gather import KNOWN_VARIABLES
+from tests.support.policy_rig import Rig, verdict
 
 
 @pytest.fixture
@@ -326,8 +326,10 @@ def test_an_untrusted_read_pattern_over_somebodys_none_rule_is_left_out(rig):
     policy = rig.policy(workspace=(".",))
     assert verdict(policy, Op.READ, rig.path("ws/secret/x")) == "deny"
     assert policy.notes == (
-        f'{path}:2: left out zone "**/x" (read): it is a pattern over a tree with `none` rules of other files and'
-        f" the file is not trusted; to accept the file: ringfence policy trust {path}",
+        (
+            f'{path}:2: left out zone "**/x" (read): it is a pattern over a tree with `none` rules of other files and'
+            f" the file is not trusted; to accept the file: ringfence policy trust {path}"
+        ),
     )
     # The same rule, were it applied, would show the secret: this is what the law forbids.
     trust.trust(rig.folders.state, path, b'[[zone]]\npath = "**/x"\naccess = "read"\n')

@@ -6,11 +6,11 @@ import json
 import os
 
 import pytest
-from policy_rig import Rig, ask
 
 from ringfence.policy import expectations, reference, show
 from ringfence.policy.guards import GUARD_IDS
 from ringfence.policy.schema import KEYS, TABLES
+from tests.support.policy_rig import Rig, ask
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 

@@ -8,7 +8,6 @@ import subprocess
 import sys
 
 import pytest
-from policy_rig import Rig, resolve
 
 from ringfence.model import Access, Zone
 from ringfence.policy import snapshot, trust
@@ -16,6 +15,7 @@ from ringfence.policy.frozen import from_plain, to_plain
 from ringfence.policy.guards import GUARDS, PLACED
 from ringfence.policy.load import load
 from ringfence.policy.schema import KEYS, defaults
+from tests.support.policy_rig import Rig, resolve
 
 IS_ROOT = os.geteuid() == 0
 
