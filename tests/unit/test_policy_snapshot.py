@@ -100,6 +100,7 @@ CHANGES = {
     ),
     "git config appears": edit("ws/.git/config", "[core]\n\thooksPath = x\n"),
     "a root leads elsewhere": relinked,
+    "a guarded name becomes a link": lambda rig: os.symlink("x", rig.path("ws/.claude")),
     "the workspace is gone": lambda rig: os.rename(rig.path("ws"), rig.path("moved")),
 }
 
