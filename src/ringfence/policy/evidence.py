@@ -69,14 +69,14 @@ class Evidence:
     def links(self) -> tuple[LinkSeen, ...]:
         return tuple(LinkSeen(path, target) for path, target in self._links.items())
 
-    def is_link(self, path: str) -> bool:
-        """Whether the last component of `path` is a symbolic link. What cannot be looked at is none."""
+    def link(self, path: str) -> str | None:
+        """The text of the symbolic link `path`; "" for something else, None if nothing can be seen there."""
         if path not in self._links:
             try:
                 self._links[path] = os.fsdecode(os.readlink(os.fsencode(path)))
-            except OSError:
-                self._links[path] = None
-        return self._links[path] is not None
+            except OSError as error:
+                self._links[path] = "" if error.errno == errno.EINVAL else None
+        return self._links[path]
 
     def read(self, path: str) -> bytes | None:
         """The file's bytes, None if absent. Raises PolicyError if it is there and cannot be read."""

@@ -103,10 +103,10 @@ def linked_guards(
             for pattern in guard.patterns if guard.id not in (*off, *FILES_ONLY) else ():
                 parts = pattern.split("/")
                 size = next((i for i, part in enumerate(parts) if "*" in part or "?" in part), len(parts))
-                names = ["/".join((tree.rstrip("/"), *parts[: end + 1])) for end in range(size)]
-                if not any([evidence.is_link(name) for name in names]):  # noqa: C419 - every one is evidence
+                name = "/".join((tree.rstrip("/"), *parts[:size]))
+                if not size or not _runs_through_link(tree, parts[:size], evidence):
                     continue
-                site = locator.locate(names[-1])
+                site = locator.locate(name)
                 if not isinstance(site, Located) or not any(below(site.path, each) for each in writable):
                     continue
                 rule = Rule(guard.id, SOURCE)
@@ -115,10 +115,22 @@ def linked_guards(
                 else:
                     rest = tuple(parts[size:])
                     globs.append(Glob(site.path, False, rest, Access.READ, ZoneKind.GUARD, rule))
-                notes.append(
-                    f"{names[-1]} is guarded and runs through a link; guarded at {site.path} as well"
-                )
+                notes.append(f"{name} is guarded and runs through a link; guarded at {site.path} as well")
     return zones, globs, notes
+
+
+def _runs_through_link(tree: str, parts: Sequence[str], evidence: Evidence) -> bool:
+    """Whether a component below `tree` is a link. Behind an absent one nothing is asked: it being absent is
+    evidence, and when it comes into being the snapshot is stale."""
+    at = tree.rstrip("/")
+    for part in parts:
+        at = f"{at}/{part}"
+        target = evidence.link(at)
+        if target is None:
+            return False
+        if target:
+            return True
+    return False
 
 
 def _user_settings(home: str | None, writable: Sequence[str]) -> list[str]:

@@ -44,6 +44,7 @@ MAX_BYTES = 4 << 20
 MAX_KEPT = 128  # snapshots in the folder; beyond it the oldest go
 _OTHERS_WRITE = 0o022
 _FOLDER = "/policy"
+_EINVAL = 22  # the same number on every Unix; what readlink(2) answers for anything but a link
 
 
 def load(sources: Sources, locate: Locate) -> Policy | None:
@@ -244,8 +245,8 @@ def _bytes_now(path: str) -> bytes | None:
 def _link_now(path: str) -> str | None:
     try:
         target: bytes = system_calls.readlink(_encode(path))
-    except OSError:
-        return None
+    except OSError as error:
+        return "" if error.errno == _EINVAL else None
     return target.decode("utf-8", "surrogateescape")
 
 

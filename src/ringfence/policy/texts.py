@@ -138,7 +138,7 @@ class FileSeen(Record):
 
 
 class LinkSeen(Record):
-    """A name that was asked whether it is a link; `target` is its text, None: no link, or nothing there."""
+    """A name that was asked whether it is a link. `target`: its text, "" no link, None nothing to be seen."""
 
     path: str
     target: str | None
