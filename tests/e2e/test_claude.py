@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 from claude_scenarios import COMMANDS, FILE_TOOLS, INSIDE
+
 from support.claude_run import SECRET, Run, Scenario, Stage, missing_programs, plant, run_claude, state
 
 pytestmark = pytest.mark.e2e

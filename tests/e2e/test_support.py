@@ -8,6 +8,7 @@ import sys
 import urllib.request
 
 import pytest
+
 from support.fake_anthropic import LAST_WORD, Call, FakeAnthropic
 from support.offline import Job, can_isolate, run_offline
 

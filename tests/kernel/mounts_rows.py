@@ -84,7 +84,7 @@ OUTSIDE = (
     Attack("git-dash-c", "git in another tree", "git -C $OUT/repo commit -q --allow-empty -m evil", "test $(git -C out/repo rev-list --count HEAD) = 2"),
     Attack("background", "a job that outlives the call", "(setsid sh -c 'sleep 0.2; echo evil > $OUT/kept; touch $WS/done' &) ; while [ ! -e done ]; do sleep 0.05; done", _CHANGED),
     Attack("file-handle", "open_by_handle_at", "$PY $TOOL by-handle $OUT/kept $WS", _CHANGED, who="root"),
-    Attack("device-node", "the disk itself", "$PY $TOOL open-ro \"$DISK\" && touch landed", _MARK, who="root"),
+    Attack("device-node", "the disk itself", '$PY $TOOL open-ro "$DISK" && touch landed', _MARK, who="root"),
     Attack("kernel-log", "a character device of the machine", "$PY $TOOL open-rw /dev/kmsg && touch landed", _MARK, who="root"),
     Attack("new-device-node", "mknod", "mknod node c 1 11 && $PY $TOOL open-rw node && touch landed", _MARK, who="root"),
     Attack("kernel-settings", "core_pattern names a program", "$PY $TOOL open-rw /proc/sys/kernel/core_pattern && touch landed", _MARK, who="root"),

@@ -65,7 +65,11 @@ def main(argv):
     else:
         outcome = launch.become(program, confine)
     why = outcome.why if isinstance(outcome, launch.NotConfined) else None
-    closed = f" ({namespaces.why_closed(why.errno)})" if isinstance(why, KernelCallError) and why.call == "unshare" else ""
+    closed = (
+        f" ({namespaces.why_closed(why.errno)})"
+        if isinstance(why, KernelCallError) and why.call == "unshare"
+        else ""
+    )
     print(launch.explain(outcome) + closed, file=sys.stderr)
     return launch.exit_code(outcome)
 

@@ -19,7 +19,7 @@ class Rig:
     """Writes files, loads policies, asks the real decision."""
 
     def __init__(self, base) -> None:
-        self.base = os.path.realpath(base)  # noqa: TID251 - pytest's own folder, to compare with
+        self.base = os.path.realpath(base)
         for name in ("ws", "home/.config/ringfence", "home/.local/state/ringfence", "main", "site"):
             os.makedirs(self.path(name), exist_ok=True)
             os.chmod(self.path(name), 0o755)

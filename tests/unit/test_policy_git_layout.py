@@ -28,7 +28,9 @@ def git(rig, where, *words):
         **{f"GIT_{who}_{what}": "x@x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
     }
     words = ("-c", "protocol.file.allow=always", *words)
-    done = subprocess.run(["git", "-C", rig.path(where), *words], env=env, check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        ["git", "-C", rig.path(where), *words], env=env, check=True, capture_output=True, text=True
+    )
     return done.stdout.strip()
 
 
@@ -42,7 +44,11 @@ def test_no_repository(rig):
 
 def test_an_ordinary_checkout(rig):
     layout = look(rig, "main")
-    assert (layout.kind, layout.git_dir, layout.common_dir) == (GitKind.CHECKOUT, rig.path("main/.git"), rig.path("main/.git"))
+    assert (layout.kind, layout.git_dir, layout.common_dir) == (
+        GitKind.CHECKOUT,
+        rig.path("main/.git"),
+        rig.path("main/.git"),
+    )
 
 
 @pytest.mark.parametrize("relative", [False, True])
@@ -119,7 +125,9 @@ def test_a_pointer_to_somebody_elses_worktree(tree):
 def test_a_common_directory_that_does_not_own_the_worktree(tree):
     tree.write("main/.git/worktrees/tree/commondir", "../../../../elsewhere\n")
     os.makedirs(tree.path("elsewhere"))
-    assert broken(tree) == "@/main/.git/worktrees/tree is not below worktrees/ of the common directory it names"
+    assert (
+        broken(tree) == "@/main/.git/worktrees/tree is not below worktrees/ of the common directory it names"
+    )
 
 
 def test_a_pointer_to_a_plain_repository(tree):
@@ -169,7 +177,9 @@ VALUES = [
 @pytest.mark.parametrize(("text", "value"), VALUES)
 def test_config_values_as_git_reads_them(rig, text, value):
     path = rig.write("config", text)
-    done = subprocess.run(["git", "config", "-f", path, "--get", "core.hookspath"], capture_output=True, text=True)
+    done = subprocess.run(
+        ["git", "config", "-f", path, "--get", "core.hookspath"], capture_output=True, text=True
+    )
     git_says = done.stdout.rstrip("\n")
     assert config_value(text.encode(), "core", "hookspath") == value
     assert git_says == ("" if value == "true" else value)

@@ -124,7 +124,16 @@ def test_own_folders_are_never_writable_even_inside_a_workspace(rig):
     assert verdict(policy, Op.DELETE, rig.path("home/.config")) == "deny"
 
 
-@pytest.mark.parametrize("name", [".claude/settings.json", ".claude/settings.local.json", ".codex/config.toml", ".gitconfig", ".config/git/config"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".claude/settings.json",
+        ".claude/settings.local.json",
+        ".codex/config.toml",
+        ".gitconfig",
+        ".config/git/config",
+    ],
+)
 def test_the_users_settings_are_guarded_where_a_workspace_holds_the_home(rig, name):
     path = rig.path(f"home/{name}")
     assert ask(rig.policy(workspace=(rig.path("home"),)), Op.CREATE, path).verdict.value == "deny"

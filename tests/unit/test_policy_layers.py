@@ -58,7 +58,10 @@ def test_restricting_without_a_workspace_fences_to_the_cwd(rig):
 def test_both_flags_are_a_usage_error(rig):
     with pytest.raises(UsageError) as caught:
         rig.load(restrict=True, no_restrict=True)
-    assert str(caught.value) == "--restrict-paths and --no-restrict-paths contradict each other\n  give one of the two"
+    assert (
+        str(caught.value)
+        == "--restrict-paths and --no-restrict-paths contradict each other\n  give one of the two"
+    )
     assert caught.value.exit_code == 2
     with pytest.raises(UsageError):
         rig.load(env={"RINGFENCE_RESTRICT_PATHS": "1", "RINGFENCE_NO_RESTRICT_PATHS": "1"})
@@ -67,9 +70,18 @@ def test_both_flags_are_a_usage_error(rig):
 # --- environment -----------------------------------------------------------------------------------------
 
 BAD_ENV = [
-    ({"RINGFENCE_WORKSPCE": "/x"}, "RINGFENCE_WORKSPCE: unknown variable; did you mean \"RINGFENCE_WORKSPACE\"?\n  correct or unset it"),
-    ({"RINGFENCE_WORKSPACE": ""}, 'RINGFENCE_WORKSPACE: the path is empty\n  write "." for the folder itself'),
-    ({"RINGFENCE_PROTECT": "/a::/b"}, 'RINGFENCE_PROTECT: the path is empty\n  write "." for the folder itself'),
+    (
+        {"RINGFENCE_WORKSPCE": "/x"},
+        'RINGFENCE_WORKSPCE: unknown variable; did you mean "RINGFENCE_WORKSPACE"?\n  correct or unset it',
+    ),
+    (
+        {"RINGFENCE_WORKSPACE": ""},
+        'RINGFENCE_WORKSPACE: the path is empty\n  write "." for the folder itself',
+    ),
+    (
+        {"RINGFENCE_PROTECT": "/a::/b"},
+        'RINGFENCE_PROTECT: the path is empty\n  write "." for the folder itself',
+    ),
     ({"RINGFENCE_READS": "any"}, 'RINGFENCE_READS: reads = "any" is not known; one of: workspace, anywhere'),
     ({"RINGFENCE_TEMP": ""}, 'RINGFENCE_TEMP: temp = "" is not known; one of: none, private, shared'),
     ({"RINGFENCE_RESTRICT_PATHS": "true"}, 'RINGFENCE_RESTRICT_PATHS: takes "1" or "0", not "true"'),
@@ -108,7 +120,9 @@ def test_every_known_variable_is_accepted(rig):
 
 
 def test_the_highest_layer_that_sets_a_word_wins(rig):
-    rig.write("site/ringfence.toml", 'reads = "anywhere"\nopaque = "allow"\ntemp = "shared"\ncaches = "none"\n')
+    rig.write(
+        "site/ringfence.toml", 'reads = "anywhere"\nopaque = "allow"\ntemp = "shared"\ncaches = "none"\n'
+    )
     rig.user('opaque = "ask"\ntemp = "none"\nstrict = true\n')
     trusted(rig, 'temp = "shared"\nunattended = "allow"\n')
     loaded = rig.load(workspace=(".",), env={"RINGFENCE_TEMP": "private"}, settings=(("reads", "workspace"),))
@@ -128,7 +142,9 @@ def test_the_highest_layer_that_sets_a_word_wins(rig):
     assert (policy.opaque, policy.unattended, policy.strict) == (Verdict.ASK, Verdict.ALLOW, True)
 
 
-@pytest.mark.parametrize(("system", "minimum"), [("linux", Strength.KERNEL), ("darwin", Strength.HOOK), ("win32", Strength.HOOK)])
+@pytest.mark.parametrize(
+    ("system", "minimum"), [("linux", Strength.KERNEL), ("darwin", Strength.HOOK), ("win32", Strength.HOOK)]
+)
 def test_the_default_minimum_is_what_the_platform_can_hold(rig, system, minimum):
     assert rig.policy(system=system).minimum is minimum
 
@@ -165,7 +181,9 @@ def test_the_workspace_is_the_highest_layers_alone(rig):
     trusted(rig, 'workspace = [".", "../main"]')
     assert rig.policy().workspace == (rig.path("ws"), rig.path("main"))
     assert rig.policy(env={"RINGFENCE_WORKSPACE": rig.path("ws")}).workspace == (rig.path("ws"),)
-    assert rig.policy(workspace=("../main",), env={"RINGFENCE_WORKSPACE": "."}).workspace == (rig.path("main"),)
+    assert rig.policy(workspace=("../main",), env={"RINGFENCE_WORKSPACE": "."}).workspace == (
+        rig.path("main"),
+    )
     assert rig.policy(cwd="main").workspace == (rig.path("home"),)
 
 
@@ -208,7 +226,9 @@ def test_a_named_policy_that_is_missing(rig):
     rig.write("main/policy.toml", "")
     with pytest.raises(PolicyError) as caught:
         rig.load(policy="../main/polcy.toml")
-    assert str(caught.value) == '--policy: there is no file "../main/polcy.toml"\n  did you mean "policy.toml"?'
+    assert (
+        str(caught.value) == '--policy: there is no file "../main/polcy.toml"\n  did you mean "policy.toml"?'
+    )
     with pytest.raises(PolicyError) as caught:
         rig.load(env={"RINGFENCE_POLICY": "/nowhere/at/all.toml"})
     assert str(caught.value) == (
@@ -268,7 +288,9 @@ def test_what_widens_is_left_out_and_said(rig, text, what, why):
     path = rig.project(text)
     line = text[: text.find("path")].count("\n") + 1 if "path" in text else 1
     policy = rig.policy(workspace=(".",))
-    assert policy.notes == (f"{path}:{line}: left out {what}: {why}; to accept the file: ringfence policy trust {path}",)
+    assert policy.notes == (
+        f"{path}:{line}: left out {what}: {why}; to accept the file: ringfence policy trust {path}",
+    )
     assert policy._replace(notes=()) == plain
     trust.trust(rig.folders.state, path, text.encode())
     accepted = rig.policy(workspace=(".",))
@@ -285,7 +307,12 @@ def test_what_narrows_is_applied_before_trust(rig):
     )
     policy = rig.policy(workspace=(".",))
     assert policy.notes == ()
-    assert (policy.reads, policy.opaque, policy.temp, policy.strict) == ("workspace", Verdict.DENY, "private", True)
+    assert (policy.reads, policy.opaque, policy.temp, policy.strict) == (
+        "workspace",
+        Verdict.DENY,
+        "private",
+        True,
+    )
     assert (policy.git_config, policy.shell_reads) == ("guard", "system")
     assert verdict(policy, Op.WRITE, rig.path("ws/keep/x")) == "deny"
     assert verdict(policy, Op.READ, rig.path("ws/a/.env")) == "deny"
@@ -316,7 +343,13 @@ def test_an_untrusted_read_pattern_over_somebodys_none_rule_is_left_out(rig):
         ("", '["/"]', "ws", [], "it lies outside the file's own folder and the file is not trusted"),
         ("", '["link"]', "ws", [], "it lies outside the file's own folder and the file is not trusted"),
         ('["@/ws"]', '["sub"]', "ws", ["@/ws/sub"], ""),
-        ('["@/main"]', '["."]', "ws", ["@/main"], "it lies outside the workspace that your own policy names and the file is not trusted"),
+        (
+            '["@/main"]',
+            '["."]',
+            "ws",
+            ["@/main"],
+            "it lies outside the workspace that your own policy names and the file is not trusted",
+        ),
     ],
 )
 def test_the_workspace_of_an_untrusted_file(rig, user, text, cwd, roots, why):
@@ -354,7 +387,10 @@ def test_another_copy_or_one_more_byte_is_not_trusted(rig):
         ((("reads", "all"),), 'reads=: reads = "all" is not known; one of: workspace, anywhere'),
         ((("temp", "privat"),), 'temp=: temp = "privat" is not known; did you mean "private"?'),
         ((("read", "anywhere"),), 'read=: unknown setting "read"; did you mean "reads"?'),
-        ((("workspace", "x"),), 'workspace=: unknown setting "workspace"; one of: reads, shell_reads, opaque, unattended, minimum, strict, temp, caches, git_config'),
+        (
+            (("workspace", "x"),),
+            'workspace=: unknown setting "workspace"; one of: reads, shell_reads, opaque, unattended, minimum, strict, temp, caches, git_config',
+        ),
     ],
 )
 def test_a_bad_setting_is_an_exact_message(rig, settings, message):

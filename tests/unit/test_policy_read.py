@@ -35,7 +35,10 @@ def test_everything_at_once():
         'expect = "deny"\n'
         'cwd = "sub"\n'
     )
-    assert [(t.text, t.spelled, t.place.line) for t in out.workspace] == [(".", "/ws/.", 1), ("sub", "/ws/sub", 1)]
+    assert [(t.text, t.spelled, t.place.line) for t in out.workspace] == [
+        (".", "/ws/.", 1),
+        ("sub", "/ws/sub", 1),
+    ]
     assert [t.spelled for t in out.protect] == ["/ws/../main", "/home/dev/keep"]
     assert [(w.key, w.value, str(w.place)) for w in out.words] == [
         ("reads", "anywhere", f"{FILE}:3"),
@@ -43,7 +46,12 @@ def test_everything_at_once():
     ]
     assert [(guard, place.column) for guard, place in out.unguard] == [("husky", 12)]
     cache, secret = out.zones
-    assert (cache.path.spelled, cache.access, cache.parts, cache.place.line) == ("/home/dev/.cache/pip", "write", (), 7)
+    assert (cache.path.spelled, cache.access, cache.parts, cache.place.line) == (
+        "/home/dev/.cache/pip",
+        "write",
+        (),
+        7,
+    )
     assert (secret.path.spelled, secret.deep, secret.parts, secret.place.line) == (
         "/ws/src",
         True,
@@ -51,7 +59,13 @@ def test_everything_at_once():
         11,
     )
     (test,) = out.tests
-    assert (test.path, test.op, test.expect, test.cwd, test.place.line) == ("x", "write", "deny", "/ws/sub", 13)
+    assert (test.path, test.op, test.expect, test.cwd, test.place.line) == (
+        "x",
+        "write",
+        "deny",
+        "/ws/sub",
+        13,
+    )
 
 
 MALFORMED = [
@@ -96,9 +110,18 @@ MALFORMED = [
     ('[[zone]]\npath = "x"\naccess = "wrte"', ':3:1: access = "wrte" is not known; did you mean "write"?'),
     ('[[zone]]\npath = "x"\nacces = "read"', ':3:1: unknown key "acces" in [[zone]]; did you mean "access"?'),
     ('[[zone]]\npath = ["x"]\naccess = "read"', ":2:1: path in [[zone]] takes text, not an array"),
-    ('zone = [{path = "x", access = "all"}]', ':1:22: access = "all" is not known; one of: none, read, write'),
-    ('[[test]]\npath = "x"\nop = "execute"\nexpect = "deny"', ':3:1: op = "execute" is not known; did you mean "delete"?'),
-    ('[[test]]\npath = "x"\nop = "read"\nexpect = "no"', ':4:1: expect = "no" is not known; one of: deny, ask, allow'),
+    (
+        'zone = [{path = "x", access = "all"}]',
+        ':1:22: access = "all" is not known; one of: none, read, write',
+    ),
+    (
+        '[[test]]\npath = "x"\nop = "execute"\nexpect = "deny"',
+        ':3:1: op = "execute" is not known; did you mean "delete"?',
+    ),
+    (
+        '[[test]]\npath = "x"\nop = "read"\nexpect = "no"',
+        ':4:1: expect = "no" is not known; one of: deny, ask, allow',
+    ),
     # paths
     ('protect = [""]', ':1:12: the path is empty\n  write "." for the folder itself'),
     ('protect = ["a\\u0000b"]', ":1:12: the path holds a NUL or a line break"),
@@ -127,7 +150,10 @@ MALFORMED = [
         '[[zone]]\npath = "a/x**/b"\naccess = "none"',
         ':2:1: "**" must stand alone between slashes: "a/x**/b"\n  write "src/**/x.pem"',
     ),
-    ('[[zone]]\npath = "**/a/**/b/**/c"\naccess = "none"', ':2:1: "**" stands more than 2 times in "**/a/**/b/**/c"'),
+    (
+        '[[zone]]\npath = "**/a/**/b/**/c"\naccess = "none"',
+        ':2:1: "**" stands more than 2 times in "**/a/**/b/**/c"',
+    ),
     ('[[zone]]\npath = "*/../b"\naccess = "none"', ':2:1: ".." may not follow a wildcard: "*/../b"'),
     (
         '[[zone]]\npath = "**"\naccess = "none"',

@@ -39,7 +39,10 @@ def test_a_missing_workspace_names_its_nearest_sibling(rig):
 
 def test_a_workspace_must_be_a_folder(rig):
     rig.write("ws/file", "")
-    assert message(rig, workspace=("file",)) == '--workspace: workspace "file" is not a folder\n  name the folder: @/ws'
+    assert (
+        message(rig, workspace=("file",))
+        == '--workspace: workspace "file" is not a folder\n  name the folder: @/ws'
+    )
 
 
 def test_a_workspace_that_cannot_be_resolved(rig):
@@ -111,7 +114,9 @@ def test_links_that_stay_inside_or_lie_outside_are_fine(rig):
     os.makedirs(rig.path("ws/real"))
     os.symlink("real", rig.path("ws/inside"))
     os.symlink("main", rig.path("door"))
-    rig.user(f'[[zone]]\npath = "{rig.path("ws/inside")}"\naccess = "write"\n[[zone]]\npath = "{rig.path("door")}"\naccess = "write"\n')
+    rig.user(
+        f'[[zone]]\npath = "{rig.path("ws/inside")}"\naccess = "write"\n[[zone]]\npath = "{rig.path("door")}"\naccess = "write"\n'
+    )
     assert verdict(rig.policy(workspace=(".",)), Op.WRITE, rig.path("main/x")) == "allow"
 
 
@@ -158,7 +163,7 @@ def test_a_file_can_be_a_zone(rig):
 
 
 def test_every_followed_link_is_listed_in_order(tmp_path):
-    base = os.path.realpath(tmp_path)  # noqa: TID251 - pytest's own folder
+    base = os.path.realpath(tmp_path)
     os.makedirs(f"{base}/d/e")
     os.symlink("d", f"{base}/a")
     os.symlink("../a/e", f"{base}/d/f")
@@ -179,7 +184,17 @@ def test_the_systems_temp_folder_is_granted_only_if_shared(rig, word, granted):
 
 def test_a_shared_temp_that_holds_our_own_folders_or_the_home_is_left_out(rig):
     os.makedirs(rig.path("scratch"))
-    for tmpdir, granted in (("scratch", True), ("home", False), ("home/.config", False), (".", False), ("nowhere", False)):
-        policy = rig.policy(workspace=(".",), settings=(("temp", "shared"),), env={"TMPDIR": rig.path(tmpdir)})
-        roots = [zone.root for zone in policy.zones if zone.kind is ZoneKind.TEMP and zone.access is Access.WRITE]
+    for tmpdir, granted in (
+        ("scratch", True),
+        ("home", False),
+        ("home/.config", False),
+        (".", False),
+        ("nowhere", False),
+    ):
+        policy = rig.policy(
+            workspace=(".",), settings=(("temp", "shared"),), env={"TMPDIR": rig.path(tmpdir)}
+        )
+        roots = [
+            zone.root for zone in policy.zones if zone.kind is ZoneKind.TEMP and zone.access is Access.WRITE
+        ]
         assert (rig.path(tmpdir) in roots) is granted

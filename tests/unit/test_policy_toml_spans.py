@@ -89,7 +89,9 @@ def test_columns_count_characters():
     assert spans('a = ["é", "b"]')["a", 1] == (1, 11)
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "# only a comment", "a = 1", 'a = """"x"""""', "a = ''''x'''''"])
+@pytest.mark.parametrize(
+    "text", ["", "\n\n", "# only a comment", "a = 1", 'a = """"x"""""', "a = ''''x'''''"]
+)
 def test_ends_of_texts(text):
     tomllib.loads(text)
     assert len(spans(text)) == text.count("=")
