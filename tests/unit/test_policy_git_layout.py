@@ -6,10 +6,10 @@ import os
 import subprocess
 
 import pytest
-from policy_rig import Rig, resolve
 
 from ringfence.policy.evidence import Evidence
 from ringfence.policy.git_layout import GitKind, config_value, inspect_git
+from tests.support.policy_rig import Rig, resolve
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import os
 import subprocess
 
 import pytest
-from policy_rig import Rig, ask, verdict
 
 from ringfence.model import Op, ZoneKind
 from ringfence.policy.guards import FILES_ONLY, GUARD_IDS, GUARDS, PLACED, TEXT_ONLY, Hold
+from tests.support.policy_rig import Rig, ask, verdict
 
 
 @pytest.fixture
@@ -156,8 +156,10 @@ def test_an_installation_inside_the_workspace_is_guarded_and_said(rig):
     policy = rig.policy(workspace=(".",), installation=(rig.path("ws/.venv"), "/usr"))
     assert ask(policy, Op.WRITE, rig.path("ws/.venv/lib/x.py")).code == "guard.own-installation"
     assert policy.notes == (
-        "ringfence runs from inside a writable tree, so agents cannot change that installation; install it elsewhere"
-        ' (pipx, uv tool), or write unguard = ["own-installation"]',
+        (
+            "ringfence runs from inside a writable tree, so agents cannot change that installation; install it elsewhere"
+            ' (pipx, uv tool), or write unguard = ["own-installation"]'
+        ),
     )
     rig.user('unguard = ["own-installation"]')
     policy = rig.policy(workspace=(".",), installation=(rig.path("ws/.venv"),))
@@ -187,6 +189,49 @@ def test_the_folder_that_core_hookspath_names_is_guarded(rig, value, path, answe
     assert verdict(policy, Op.CREATE, rig.path(path)) == answer
     placed = [zone.root for zone in policy.zones if zone.kind is ZoneKind.GUARD]
     assert placed == ([rig.path("ws/.githooks")] if value == ".githooks" else [])
+
+
+# --- guarded names that are links ---
+
+
+@pytest.mark.parametrize(
+    ("link", "target", "path"),
+    [
+        (".claude", "tools/claude", "tools/claude/settings.local.json"),
+        (".claude", "tools/claude", "tools/claude/agents/a.md"),
+        (".git/hooks", "../githooks", "githooks/pre-commit"),
+        (".codex", "tools/codex", "tools/codex/config.toml"),
+        (".mcp.json", "tools/mcp.json", "tools/mcp.json"),
+        ("ringfence.toml", "tools/fence.toml", "tools/fence.toml"),
+        (".git", "repo", "repo/hooks/pre-commit"),
+    ],
+)
+def test_a_guard_stands_where_its_link_leads(rig, link, target, path):
+    os.makedirs(os.path.dirname(rig.path(f"ws/{path}")), exist_ok=True)
+    if path.endswith(("fence.toml", "mcp.json")):
+        rig.write(f"ws/{path}")
+    os.makedirs(os.path.dirname(rig.path(f"ws/{link}")), exist_ok=True)
+    # Unfenced twin: as long as nothing links to it, it is an ordinary file.
+    assert verdict(rig.policy(workspace=(".",)), Op.WRITE, rig.path(f"ws/{path}")) == "allow"
+    os.symlink(target, rig.path(f"ws/{link}"))
+    policy = rig.policy(workspace=(".",))
+    assert verdict(policy, Op.WRITE, rig.path(f"ws/{path}")) == "deny"
+    assert any("runs through a link" in note for note in policy.notes)
+
+
+def test_a_repository_behind_a_link_stays_usable(rig):
+    os.makedirs(rig.path("ws/repo/hooks"))
+    os.symlink("repo", rig.path("ws/.git"))
+    policy = rig.policy(workspace=(".",))
+    assert verdict(policy, Op.WRITE, rig.path("ws/repo/index")) == "allow"
+    assert verdict(policy, Op.WRITE, rig.path("ws/repo/config")) == "deny"
+
+
+def test_a_link_out_of_the_workspace_needs_no_guard(rig):
+    os.symlink(rig.path("main"), rig.path("ws/.claude"))
+    policy = rig.policy(workspace=(".",))
+    assert verdict(policy, Op.WRITE, rig.path("main/settings.json")) == "deny"
+    assert policy.notes == ()
 
 
 # --- the table -------------------------------------------------------------------------------------------

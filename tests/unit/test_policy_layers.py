@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 
 import pytest
-from policy_rig import Rig, verdict
 
 from ringfence.errors import PolicyError, UsageError
 from ringfence.model import Access, Op, Strength, Verdict, ZoneKind
 from ringfence.policy import trust
 from ringfence.policy.gather import KNOWN_VARIABLES
+from tests.support.policy_rig import Rig, verdict
 
 
 @pytest.fixture
@@ -326,8 +326,10 @@ def test_an_untrusted_read_pattern_over_somebodys_none_rule_is_left_out(rig):
     policy = rig.policy(workspace=(".",))
     assert verdict(policy, Op.READ, rig.path("ws/secret/x")) == "deny"
     assert policy.notes == (
-        f'{path}:2: left out zone "**/x" (read): it is a pattern over a tree with `none` rules of other files and'
-        f" the file is not trusted; to accept the file: ringfence policy trust {path}",
+        (
+            f'{path}:2: left out zone "**/x" (read): it is a pattern over a tree with `none` rules of other files and'
+            f" the file is not trusted; to accept the file: ringfence policy trust {path}"
+        ),
     )
     # The same rule, were it applied, would show the secret: this is what the law forbids.
     trust.trust(rig.folders.state, path, b'[[zone]]\npath = "**/x"\naccess = "read"\n')
@@ -348,7 +350,7 @@ def test_an_untrusted_read_pattern_over_somebodys_none_rule_is_left_out(rig):
             '["."]',
             "ws",
             ["@/main"],
-            "it lies outside the workspace that your own policy names and the file is not trusted",
+            "it lies outside the workspace that there would be without the file, and the file is not trusted",
         ),
     ],
 )
@@ -362,6 +364,38 @@ def test_the_workspace_of_an_untrusted_file(rig, user, text, cwd, roots, why):
     assert [rig.short(root) for root in policy.workspace] == roots
     assert policy.restricted is bool(roots)
     assert [why in note for note in policy.notes] == [True] * bool(why)
+
+
+def test_an_untrusted_workspace_may_not_grow_a_fence_around_the_cwd(rig):
+    os.makedirs(rig.path("ws/sub/deeper"))
+    rig.project('workspace = ["."]')
+    policy = rig.policy(cwd="ws/sub", restrict=True)
+    assert policy.workspace == (rig.path("ws/sub"),)
+    assert "it lies outside the workspace that there would be without the file" in policy.notes[0]
+    rig.project('workspace = ["sub/deeper"]')
+    assert rig.policy(cwd="ws/sub", restrict=True).workspace == (rig.path("ws/sub/deeper"),)
+
+
+def test_an_untrusted_protect_may_not_make_anything_readable(rig):
+    """Naming a tree as protected grants reading it: a clone must not open the home to file tools that way."""
+    path = rig.project('protect = ["~", "../main", "keep"]\n')
+    policy = rig.policy(workspace=(".",))
+    assert verdict(policy, Op.READ, rig.path("home/.ssh/id")) == "deny"
+    assert verdict(policy, Op.WRITE, rig.path("main/x")) == "deny"
+    assert verdict(policy, Op.WRITE, rig.path("ws/keep/x")) == "deny"
+    assert [note.split(": ", 1)[1].split(";")[0] for note in policy.notes] == [
+        f'left out protect "{text}": it grants reading what could not be read and the file is not trusted'
+        for text in ("~", "../main")
+    ]
+    trust.trust(rig.folders.state, path, b'protect = ["~", "../main", "keep"]\n')
+    assert verdict(rig.policy(workspace=(".",)), Op.READ, rig.path("home/.ssh/id")) == "allow"
+
+
+@pytest.mark.parametrize(("system", "hidden"), [("linux", False), ("darwin", True), ("win32", True)])
+def test_where_names_fold_another_case_does_not_pass(rig, system, hidden):
+    rig.user(f'[[zone]]\npath = "{rig.path("ws/Secret")}"\naccess = "none"\n')
+    rig.project('[[zone]]\npath = "secret/x"\naccess = "read"\n')
+    assert bool(rig.policy(workspace=(".",), system=system).notes) is hidden
 
 
 def test_another_copy_or_one_more_byte_is_not_trusted(rig):
@@ -397,3 +431,46 @@ def test_a_bad_setting_is_an_exact_message(rig, settings, message):
     with pytest.raises(PolicyError) as caught:
         rig.load(settings=settings)
     assert str(caught.value) == message
+
+
+# --- who may have written it -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("where", ["user", "site", "named"])
+def test_a_believed_file_that_others_may_write_stops_everything(rig, where):
+    given = {"policy": "p.toml"} if where == "named" else {}
+    names = {
+        "user": "home/.config/ringfence/ringfence.toml",
+        "site": "site/ringfence.toml",
+        "named": "ws/p.toml",
+    }
+    path = rig.write(names[where], 'reads = "anywhere"\n')
+    assert rig.policy(**given).reads == "anywhere"
+    os.chmod(path, 0o666)
+    with pytest.raises(PolicyError) as caught:
+        rig.load(**given)
+    assert str(caught.value) == (
+        f"{path}: cannot be believed: everybody may write it\n"
+        "  make it yours (or root's) and writable by you alone: chmod go-w"
+    )
+    os.chmod(path, 0o644)
+    os.chmod(os.path.dirname(path), 0o777)
+    with pytest.raises(PolicyError) as caught:
+        rig.load(**given)
+    assert f"of the folder {os.path.dirname(path)}: everybody may write it" in str(caught.value)
+
+
+def test_the_folders_behind_a_link_count_too(rig):
+    path = rig.write("dotfiles/ringfence.toml", 'reads = "anywhere"\n')
+    os.symlink(path, rig.path("home/.config/ringfence/ringfence.toml"))
+    assert rig.policy().reads == "anywhere"
+    os.chmod(rig.path("dotfiles"), 0o777)
+    with pytest.raises(PolicyError) as caught:
+        rig.load()
+    assert f"of the folder {rig.path('dotfiles')}: everybody may write it" in str(caught.value)
+
+
+def test_a_projects_file_needs_no_owner_because_it_is_not_believed(rig):
+    path = rig.project('opaque = "deny"\n')
+    os.chmod(path, 0o666)
+    assert rig.policy(workspace=(".",)).opaque is Verdict.DENY

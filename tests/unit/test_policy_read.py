@@ -73,8 +73,10 @@ MALFORMED = [
     ("reeds = 1", ':1:1: unknown key "reeds"; did you mean "reads"?'),
     (
         "zzz = 1",
-        ':1:1: unknown key "zzz"; one of: workspace, protect, reads, shell_reads, opaque, unattended, minimum,'
-        " strict, temp, caches, git_config, unguard, zone, test",
+        (
+            ':1:1: unknown key "zzz"; one of: workspace, protect, reads, shell_reads, opaque, unattended, minimum,'
+            " strict, temp, caches, git_config, unguard, zone, test"
+        ),
     ),
     ('\n  "work space" = []', ':2:3: unknown key "work space"; did you mean "workspace"?'),
     ('[zones]\npath = "x"', ':1:2: unknown key "zones"; did you mean "zone"?'),
@@ -134,8 +136,10 @@ MALFORMED = [
     ('protect = [" x"]', ':1:12: the path begins or ends with a blank: " x"'),
     (
         'protect = ["~root/x"]',
-        ':1:12: only your own home can be written with a tilde: "~root/x"\n  write "~/..." for your own home,'
-        ' the whole path for another, "./~..." for a name with a tilde',
+        (
+            ':1:12: only your own home can be written with a tilde: "~root/x"\n  write "~/..." for your own home,'
+            ' the whole path for another, "./~..." for a name with a tilde'
+        ),
     ),
     (
         'protect = ["**/x"]',
@@ -182,13 +186,17 @@ MALFORMED = [
     ),
     (
         '[[zone]]\npath = "a"\naccess = "none"\n[[zone]]\npath = "a/"\naccess = "write"',
-        ':5:1: "a/" stands here as [[zone]] with access "write" and in line 2 as [[zone]] with access "none"'
-        "\n  keep one of the two",
+        (
+            ':5:1: "a/" stands here as [[zone]] with access "write" and in line 2 as [[zone]] with access "none"'
+            "\n  keep one of the two"
+        ),
     ),
     (
         '[[zone]]\npath = "**/a"\naccess = "none"\n[[zone]]\npath = "**/a"\naccess = "none"',
-        ':5:1: "**/a" stands here as [[zone]] with access "none" and in line 2 as [[zone]] with access "none"'
-        "\n  keep one of the two",
+        (
+            ':5:1: "**/a" stands here as [[zone]] with access "none" and in line 2 as [[zone]] with access "none"'
+            "\n  keep one of the two"
+        ),
     ),
     # not TOML, not text
     ("reads = ", ":1:9: not valid TOML: Invalid value"),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 
 import pytest
-from policy_rig import Rig, verdict
 
 from ringfence.errors import PolicyError
 from ringfence.model import Access, Op, ZoneKind
 from ringfence.policy.roots import links_on_the_way
+from tests.support.policy_rig import Rig, verdict
 
 
 @pytest.fixture

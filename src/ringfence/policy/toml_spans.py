@@ -2,7 +2,7 @@
 
 `tomllib` decides what is valid and what it means; it keeps no positions. This scanner runs only on text that
 tomllib has accepted, so it may be loose about values, but it must find the same keys at the same places
-(tests/property/test_policy_laws_spans.py holds the two structures equal). Source: TOML 1.0.0.
+(tests/property/test_policy_toml_spans.py holds the two structures equal). Source: TOML 1.0.0.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Scanner:
         self.spans: dict[Path, tuple[int, int]] = {}
         self.counts: dict[Path, int] = {}
 
-    # --- small steps -------------------------------------------------------------------------------------
+    # --- small steps -----------------------------------------------------------------------------------
 
     def here(self) -> tuple[int, int]:
         return self.line, self.at - self.line_start + 1
@@ -66,7 +66,7 @@ class _Scanner:
             else:
                 return
 
-    # --- keys --------------------------------------------------------------------------------------------
+    # --- keys ------------------------------------------------------------------------------------------
 
     def key(self) -> list[tuple[str, tuple[int, int]]]:
         """A dotted key: each part with the place where it begins."""
@@ -124,7 +124,7 @@ class _Scanner:
         while self.text[self.at] == quote:
             self.at += 1
 
-    # --- values ------------------------------------------------------------------------------------------
+    # --- values ----------------------------------------------------------------------------------------
 
     def value(self, path: Path) -> None:
         char = self.text[self.at]
@@ -177,7 +177,7 @@ class _Scanner:
         self.blanks()
         self.value(path)
 
-    # --- the document ------------------------------------------------------------------------------------
+    # --- the document ----------------------------------------------------------------------------------
 
     def header(self) -> Path:
         """`[a.b]` or `[[a.b]]`: the table that the following pairs belong to."""

@@ -29,6 +29,11 @@ ZONES = st.lists(
 WORDS = st.fixed_dictionaries(
     {},
     optional={
+        "protect": st.lists(
+            ROOTS.filter(bool) | PLACES.map("@/out/{}".format) | PLACES.map("@/ws/p{}".format),
+            max_size=2,
+            unique=True,
+        ),
         "reads": st.sampled_from(["workspace", "anywhere"]),
         "unguard": st.lists(st.sampled_from(["git-hooks", "own-config", "claude"]), unique=True),
         "git_config": st.sampled_from(["guard", "vet", "open"]),
@@ -63,7 +68,9 @@ def machine(tmp_path):
 
 
 def text_of(zones, words, base):
-    lines = [f"{key} = {json.dumps(value)}" for key, value in words.items()]
+    lines = [f"{key} = {json.dumps(value)}".replace("@", base) for key, value in words.items()]
+    taken = {os.path.normpath(path) for path in words.get("protect", ())}
+    zones = [zone for zone in zones if os.path.normpath(zone[0]) not in taken]
     for path, access in zones:
         lines += ["[[zone]]", f"path = {json.dumps(path.replace('@', base))}", f'access = "{access}"']
     return "\n".join(lines) + "\n"
