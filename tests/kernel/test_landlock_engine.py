@@ -19,7 +19,7 @@ MODES = ("launch", "become")
 
 def report(base):
     with open(f"{base}/report", encoding="utf-8") as file:
-        engine, detail, rules, notes = json.load(file)
+        _, _, rules, notes = json.load(file)
     return {rule[0]: rule[2] for rule in rules}, notes
 
 
@@ -58,8 +58,20 @@ KEPT = {"pipe", "socket", "terminal", "null", "memory", "read-only", "inside", "
 
 @pytest.mark.parametrize("mode", MODES)
 def test_channels_are_kept_and_ways_out_are_closed(mode, who, base, handed):
-    fence = Fence(f"{base}/ws", mode=mode, carve_outs=[f"{base}/ws/dir"], report=None if mode == "become" else f"{base}/report", minimum="hook")
-    argv = ["sh", "-c", 'for n in "$@"; do test -e /proc/self/fd/$n && echo $n; done', "sh", *map(str, handed.values())]
+    fence = Fence(
+        f"{base}/ws",
+        mode=mode,
+        carve_outs=[f"{base}/ws/dir"],
+        report=None if mode == "become" else f"{base}/report",
+        minimum="hook",
+    )
+    argv = [
+        "sh",
+        "-c",
+        'for n in "$@"; do test -e /proc/self/fd/$n && echo $n; done',
+        "sh",
+        *map(str, handed.values()),
+    ]
     numbers = {number: name for name, number in handed.items()}
     seen = {}
     for which in (None, fence):
@@ -80,7 +92,11 @@ def test_the_callers_own_copies_stay_open(who, base, handed):
 @pytest.mark.parametrize("mode", MODES)
 def test_redirections_outside_are_the_callers_own(mode, who, base):
     """As `command > /outside/log`: kept, and may be reopened by name, but open no other file."""
-    argv = ["sh", "-c", f"echo one; echo two > /dev/stdout; echo err >> /dev/stderr; echo no > {base}/out/secret.txt; :"]
+    argv = [
+        "sh",
+        "-c",
+        f"echo one; echo two > /dev/stdout; echo err >> /dev/stderr; echo no > {base}/out/secret.txt; :",
+    ]
     with open(f"{base}/out/log", "w+b") as log, open(f"{base}/out/err", "a+b") as err:
         for file in (log, err):
             os.fchown(file.fileno(), who.uid, who.gid)
@@ -147,7 +163,12 @@ def test_a_single_file_can_be_granted(who, base):
     text = f"echo x > {base}/out/secret.txt && ! rm -f {base}/out/secret.txt && ! echo x > {base}/out/new"
     assert run(who, ["sh", "-c", text], fence, cwd=f"{base}/ws").returncode == 0
     # The same file as a zone: rights for folders are left away, or the kernel would refuse the rule.
-    assert run(who, ["sh", "-c", text], Fence(f"{base}/ws", f"{base}/out/secret.txt"), cwd=f"{base}/ws").returncode == 0
+    assert (
+        run(
+            who, ["sh", "-c", text], Fence(f"{base}/ws", f"{base}/out/secret.txt"), cwd=f"{base}/ws"
+        ).returncode
+        == 0
+    )
 
 
 # ---- what cannot be held is said, and really is not held
@@ -208,8 +229,6 @@ def test_a_mask_outside_every_readable_tree_is_held(who, base):
 # ---- several fences
 
 
-
-
 def test_a_fence_inside_only_narrows(who, base):
     outer = Fence(f"{base}/ws")
     for target, fine in (("dir/x", True), ("x", False), ("../out/x", False)):
@@ -259,7 +278,13 @@ def test_a_server_of_an_earlier_call(kind, who, base):
     fence = Fence(f"{base}/ws")
 
     def python(text, *args):
-        return run(who, [python_of(who), "-I", "-c", text, *args], fence, cwd=f"{base}/ws", env=plain_environment(base))
+        return run(
+            who,
+            [python_of(who), "-I", "-c", text, *args],
+            fence,
+            cwd=f"{base}/ws",
+            env=plain_environment(base),
+        )
 
     served = python(SERVER, kind, name)
     pid, name = served.stdout.split()
@@ -277,7 +302,12 @@ def test_a_server_of_an_earlier_call(kind, who, base):
 
 def test_no_powers_of_root_survive(who, base):
     """Modules, raw memory, mounts and file handles are beneath any fence."""
-    text = run(who, ["grep", "-E", "^(CapBnd|CapPrm|CapEff|CapInh|CapAmb|NoNewPrivs)", "/proc/self/status"], Fence(f"{base}/ws"), cwd=base).stdout
+    text = run(
+        who,
+        ["grep", "-E", "^(CapBnd|CapPrm|CapEff|CapInh|CapAmb|NoNewPrivs)", "/proc/self/status"],
+        Fence(f"{base}/ws"),
+        cwd=base,
+    ).stdout
     sets = {name: int(value, 16) for name, value in re.findall(r"(\w+):\s*(\w+)", text)}
     assert sets.pop("NoNewPrivs") == 1
     dropped = 1 << 2 | 1 << 16 | 1 << 17 | 1 << 21 | 1 << 22

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
+
 from ringfence.enforce import plan as planning
 from ringfence.enforce.plan import LandlockPlan, plan
 from ringfence.kernel import landlock
-from ringfence.model import Access, Capabilities, Confinement, EnforcementReport, Rule, Strength, Zone, ZoneKind
+from ringfence.model import (
+    Access,
+    Capabilities,
+    Confinement,
+    EnforcementReport,
+    Rule,
+    Strength,
+    Zone,
+    ZoneKind,
+)
 
 ABIS = range(1, landlock.NEWEST_ABI + 1)
 
@@ -20,7 +32,14 @@ def zone(root, kind=ZoneKind.WORKSPACE, access=Access.WRITE):
 
 
 def wanted(**fields):
-    empty = {"writable": (zone("/w"),), "files": (), "carve_outs": (), "masked": (), "absent": (), "reads": "anywhere"}
+    empty = {
+        "writable": (zone("/w"),),
+        "files": (),
+        "carve_outs": (),
+        "masked": (),
+        "absent": (),
+        "reads": "anywhere",
+    }
     return Confinement(**{**empty, **fields})
 
 
@@ -37,13 +56,14 @@ def rights(planned, path):
 
 
 def test_rights_grow_with_the_abi_and_never_shrink():
-    for older, newer in zip(ABIS, ABIS[1:], strict=False):
+    for older, newer in itertools.pairwise(ABIS):
         assert landlock.FS_RIGHTS[older] & ~landlock.FS_RIGHTS[newer] == 0
         assert landlock.SCOPES[older] & ~landlock.SCOPES[newer] == 0
 
 
 @pytest.mark.parametrize(
-    ("right", "since"), [(landlock.REFER, 2), (landlock.TRUNCATE, 3), (landlock.IOCTL_DEV, 5), (landlock.MAKE_REG, 1)]
+    ("right", "since"),
+    [(landlock.REFER, 2), (landlock.TRUNCATE, 3), (landlock.IOCTL_DEV, 5), (landlock.MAKE_REG, 1)],
 )
 def test_each_right_since_its_abi(right, since):
     for abi in ABIS:
@@ -113,9 +133,14 @@ def test_terminals_can_be_written_and_controlled_but_none_made():
     assert not granted & (landlock.MAKE_REG | landlock.REMOVE_FILE)
 
 
-@pytest.mark.parametrize(("root", "controlled"), [("/w", False), ("/dev/dri", True), ("/dev", True), ("/", True), ("/devel", False)])
+@pytest.mark.parametrize(
+    ("root", "controlled"),
+    [("/w", False), ("/dev/dri", True), ("/dev", True), ("/", True), ("/devel", False)],
+)
 def test_ioctl_goes_with_trees_of_devices(root, controlled):
-    assert bool(rights(plan(wanted(writable=(zone(root),)), kernel(7)), root) & landlock.IOCTL_DEV) == controlled
+    assert (
+        bool(rights(plan(wanted(writable=(zone(root),)), kernel(7)), root) & landlock.IOCTL_DEV) == controlled
+    )
 
 
 def test_a_path_named_twice_keeps_both_sets_of_rights():
@@ -149,7 +174,13 @@ def test_there_is_a_boundary_even_if_nothing_may_be_written():
 @pytest.mark.parametrize("field", ["carve_outs", "absent"])
 @pytest.mark.parametrize(
     ("root", "strength"),
-    [("/w/a", Strength.HOOK), ("/w", Strength.HOOK), ("/dev/shm/a", Strength.HOOK), ("/wa", Strength.KERNEL), ("/", Strength.KERNEL)],
+    [
+        ("/w/a", Strength.HOOK),
+        ("/w", Strength.HOOK),
+        ("/dev/shm/a", Strength.HOOK),
+        ("/wa", Strength.KERNEL),
+        ("/", Strength.KERNEL),
+    ],
 )
 def test_a_carve_out_is_the_hooks_below_a_grant_only(root, strength, field, kind):
     planned = plan(wanted(**{field: (zone(root, kind, Access.READ),)}), kernel(7))
@@ -187,7 +218,9 @@ def test_what_no_landlock_holds_is_always_said():
 @pytest.mark.parametrize("reason", ["off at boot", "hidden"])
 def test_without_landlock_the_plan_is_an_honest_report(reason):
     confinement = wanted(
-        carve_outs=(zone("/w/g", ZoneKind.GUARD, Access.READ),), masked=(zone("/m", ZoneKind.ZONE, Access.NONE),), reads="system"
+        carve_outs=(zone("/w/g", ZoneKind.GUARD, Access.READ),),
+        masked=(zone("/m", ZoneKind.ZONE, Access.NONE),),
+        reads="system",
     )
     report = plan(confinement, kernel(0, why_not=(("landlock", reason),)))
     assert isinstance(report, EnforcementReport)

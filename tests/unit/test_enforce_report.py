@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
+
 from ringfence.enforce.report import accepts, decode, encode, without_engine
 from ringfence.errors import KernelCallError
 from ringfence.model import (
@@ -37,7 +38,9 @@ def test_a_boundary_rule_must_reach_the_minimum(got, minimum):
 @pytest.mark.parametrize("strict", [False, True])
 def test_guards_count_only_when_strict(strict):
     guard = held(Strength.HOOK)
-    assert accepts(report(held(Strength.KERNEL, boundary=True), guard), Strength.KERNEL, strict) == ((guard,) if strict else ())
+    assert accepts(report(held(Strength.KERNEL, boundary=True), guard), Strength.KERNEL, strict) == (
+        (guard,) if strict else ()
+    )
 
 
 @pytest.mark.parametrize("rules", [(), (held(Strength.KERNEL),)])
@@ -57,7 +60,8 @@ def test_strict_never_accepts_more():
 
 def test_without_an_engine_every_rule_is_the_hooks():
     zones = tuple(
-        Zone(f"/{kind}", Access.READ, kind, Rule(str(kind), "test")) for kind in (ZoneKind.WORKSPACE, ZoneKind.PROTECT, ZoneKind.GUARD)
+        Zone(f"/{kind}", Access.READ, kind, Rule(str(kind), "test"))
+        for kind in (ZoneKind.WORKSPACE, ZoneKind.PROTECT, ZoneKind.GUARD)
     )
     made = without_engine(Confinement(zones[:1], (), zones[1:2], zones[2:], (), "anywhere"), "why")
     assert {(rule.subject, rule.strength, rule.boundary) for rule in made.rules} == {
@@ -81,7 +85,12 @@ def test_a_failure_crosses_the_pipe_with_its_hint():
     failed.hint = "do this"
     told = decode(encode(failed))
     assert isinstance(told, KernelCallError)
-    assert (told.call, told.errno, told.doing, told.hint) == ("landlock_add_rule", 9, "granting \udcff", "do this")
+    assert (told.call, told.errno, told.doing, told.hint) == (
+        "landlock_add_rule",
+        9,
+        "granting \udcff",
+        "do this",
+    )
     assert str(told) == str(failed)
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+
 from ringfence.errors import KernelCallError
 from ringfence.kernel import libc
 
@@ -19,7 +20,9 @@ linux = pytest.mark.skipif(
 
 @pytest.fixture(params=["raw", "official"])
 def door(request, monkeypatch):
-    monkeypatch.setattr(libc, "_door", {"raw": libc.raw_door, "official": libc.official_door}[request.param]())
+    monkeypatch.setattr(
+        libc, "_door", {"raw": libc.raw_door, "official": libc.official_door}[request.param]()
+    )
 
 
 @linux
@@ -66,7 +69,11 @@ class TestBothDoors:
 
     def test_paths_are_bytes(self, tmp_path):
         made = os.fsencode(tmp_path) + b"/\xff"
-        how = (os.O_CREAT | os.O_WRONLY).to_bytes(8, sys.byteorder) + (0o600).to_bytes(8, sys.byteorder) + bytes(8)
+        how = (
+            (os.O_CREAT | os.O_WRONLY).to_bytes(8, sys.byteorder)
+            + (0o600).to_bytes(8, sys.byteorder)
+            + bytes(8)
+        )
         os.close(libc.call("openat2", -100, made, how, 24, doing="x"))
         assert os.path.exists(made)
 
@@ -76,7 +83,11 @@ def test_the_cheap_door_is_the_one_in_use():
     """Falling back silently would cost every start two milliseconds."""
     text = "import sys; from ringfence.kernel import libc; libc.call('prctl', 3, 0, 0, 0, 0, doing=''); print('ctypes' in sys.modules)"
     source = os.path.dirname(os.path.dirname(os.path.dirname(libc.__file__)))
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {source!r}); {text}"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {source!r}); {text}"],
+        capture_output=True,
+        text=True,
+    )
     assert done.stdout == "False\n", done.stderr
 
 
@@ -120,7 +131,10 @@ def test_numbers_against_the_system_headers(machine):
     if header is None:
         pytest.skip("the kernel's headers are not installed")
     with open(header, encoding="utf-8") as file:
-        known = {name: int(number) for name, number in re.findall(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", file.read())}
+        known = {
+            name: int(number)
+            for name, number in re.findall(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", file.read())
+        }
     assert len(known) > 250
     ours = {name: libc.number_on(machine, name) for name in (*libc._UNIFIED, *libc._OLD_NAMES)}
     differing = {name: number for name, number in ours.items() if known.get(name, number) != number}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
+
 from ringfence.kernel import libc, seccomp
 
 ALLOW = 0x7FFF0000
@@ -15,7 +16,12 @@ X86_64 = 0xC000003E
 def judge(program, arch, number, args=(0,) * 6):
     """What the kernel would do with a call: the errno it is refused with, 0 if it passes (linux/filter.h)."""
     order = sys.byteorder
-    data = number.to_bytes(4, order) + arch.to_bytes(4, order) + bytes(8) + b"".join(a.to_bytes(8, order) for a in args)
+    data = (
+        number.to_bytes(4, order)
+        + arch.to_bytes(4, order)
+        + bytes(8)
+        + b"".join(a.to_bytes(8, order) for a in args)
+    )
     code = [program[i : i + 8] for i in range(0, len(program), 8)]
     at, accumulator = 0, 0
     while True:
