@@ -199,7 +199,9 @@ def test_the_order_of_roots_never_matters(base, tree, workspaces, protected, ask
 
 
 @settings(max_examples=80, deadline=None)
-@given(tree=trees(), workspace=ROOTS, protected=st.lists(ROOTS, max_size=2), texts=st.lists(TEXTS, min_size=1))
+@given(
+    tree=trees(), workspace=ROOTS, protected=st.lists(ROOTS, max_size=2), texts=st.lists(TEXTS, min_size=1)
+)
 def test_the_quick_answer_is_the_whole_answer(base, tree, workspace, protected, texts):
     root = tempfile.mkdtemp(dir=base)
     try:
