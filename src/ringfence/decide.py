@@ -6,8 +6,6 @@ zones does not matter: a path asks a dictionary once for each of its ancestors.
 
 from __future__ import annotations
 
-from _bisect import bisect_left
-
 from ringfence.model import (
     Access,
     Audience,
@@ -244,6 +242,8 @@ def _in_set(body: str, char: str) -> bool:
 
 def holds(index: Index, path: str) -> Zone | Glob | None:
     """A root that lies at or below `path`, or a guard that a tree moved away from `path` could hold."""
+    from _bisect import bisect_left
+
     prefix = path if path == "/" else path + "/"
     at = bisect_left(index.pins, prefix)
     if at < len(index.pins) and index.pins[at].startswith(prefix):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 AGENTS = ("claude",)
 DEADLINE = 5.0  # seconds; the installed timeout is 20, and a timeout of the agent's own would run the tool
 _LIMIT = 64 * 1024 * 1024  # bytes of one payload; a Write carries a whole file
-_OPTIONS = {"--launcher": True, "--deadline": True}
+_OPTIONS = {"--launcher": True, "--deadline": True, "--event": True}
 _OPAQUE = Rule("opaque", "built in")
 _ENGINE = Rule("engine", "built in")
 
@@ -38,9 +38,9 @@ def run(words: Sequence[str]) -> int:
     try:
         return _answer(words)
     except FenceError as error:
-        _complain(f"ringfence: refused: {error}")
+        complain(f"ringfence: refused: {error}")
     except BaseException as error:  # noqa: BLE001 - our own bug must not run the tool
-        _complain(f"ringfence: refused, because ringfence itself failed: {type(error).__name__}: {error}")
+        complain(f"ringfence: refused, because ringfence itself failed: {type(error).__name__}: {error}")
     return EXIT_USAGE
 
 
@@ -49,20 +49,20 @@ def _answer(words: Sequence[str]) -> int:
 
     if not words or words[0] not in AGENTS:
         known = ", ".join(AGENTS)
-        _complain(f"ringfence: refused: name the agent whose hook this is, one of: {known}")
+        complain(f"ringfence: refused: name the agent whose hook this is, one of: {known}")
         return EXIT_USAGE
     flags, options, rest = take_flags(words[1:], _OPTIONS)
     if rest:
-        _complain(f"ringfence: refused: unexpected word {rest[0]!r} after the hook's options")
+        complain(f"ringfence: refused: unexpected word {rest[0]!r} after the hook's options")
         return EXIT_USAGE
-    event = ["PreToolUse"]
+    event = [options.get("--event", "PreToolUse")]
     disarm = _watchdog(float(options.get("--deadline", DEADLINE)), event)
     try:
         reply = _reply(flags, options, event)
     except (FenceError, ValueError) as error:
         from ringfence.agents import claude
 
-        _complain(f"ringfence: refused: {error}")
+        complain(f"ringfence: refused: {error}")
         reply = claude.refuse(event[0], f"ringfence refused this call, because it could not judge it: {error}")
     disarm()
     if reply:
@@ -86,12 +86,12 @@ def _reply(flags: Flags, options: dict[str, str], event: list[str]) -> str:
         return ""
     from ringfence.pipelines.compose import hook_fence
 
-    fence = hook_fence(flags, call)
+    fence = hook_fence(flags, call, lambda env, uid: claude.scratch(payload, env, uid))
     decision, command = judge_call(fence, call, options.get("--launcher", ""))
     warning = ""
     if not fence.policy.restricted and call.mode in claude.AUTO_APPROVING:
         warning = UNFENCED.format(mode=call.mode)
-        _complain(warning)
+        complain(warning)
     if decision.verdict is not Verdict.ALLOW or warning:
         from ringfence.pipelines.journal import record
 
@@ -189,7 +189,7 @@ def _watchdog(seconds: float, event: list[str]) -> Callable[[], None]:
         from ringfence.agents import claude
 
         why = f"ringfence refused this call: it could not be judged within {seconds:g} seconds (a slow disk?)"
-        _complain(why)
+        complain(why)
         _write_all(1, claude.refuse(event[0], why).encode("ascii", "replace"))
         _exit(EXIT_OK)
 
@@ -213,7 +213,7 @@ def _write_all(fd: int, data: bytes) -> None:
         data = data[write(fd, data) :]
 
 
-def _complain(text: str) -> None:
+def complain(text: str) -> None:
     try:
         _write_all(2, (text + "\n").encode("utf-8", "backslashreplace"))
     except OSError:

@@ -7,8 +7,8 @@ import os
 from ringfence.errors import PolicyError, UsageError
 from ringfence.model import Located
 from ringfence.policy import trust
-from ringfence.policy.ownership import stranger, stranger_above
-from ringfence.policy.paths import PathTextError, spell
+from ringfence.policy.ownership import current_uid, stranger, stranger_above
+from ringfence.policy.paths import LIST_SEPARATOR, PathTextError, spell
 from ringfence.policy.read import check_word, nearest, read
 from ringfence.policy.schema import BY_NAME
 from ringfence.policy.texts import FILE_NAME, Flags, Layer, LayerText, PathText, Place, Sources, Word
@@ -102,7 +102,9 @@ def _environment(sources: Sources) -> LayerText:
 
     def paths(name: str) -> tuple[PathText, ...]:
         return (
-            tuple(_path(item, name, sources) for item in env[name].split(os.pathsep)) if name in env else ()
+            tuple(_path(item, name, sources) for item in env[name].split(LIST_SEPARATOR))
+            if name in env
+            else ()
         )
 
     words = tuple(_word(key, env[name], Place(name)) for name, key in _WORD_VARIABLES.items() if name in env)
@@ -197,7 +199,7 @@ def _kept_files(sources: Sources, evidence: Evidence) -> list[LayerText]:
 
 
 def _refuse_stranger(path: str, facts: os.stat_result) -> None:
-    uid = os.getuid()
+    uid = current_uid()
     if why := stranger(facts, uid) or stranger_above(path, uid):
         raise PolicyError(
             f"cannot be believed: {why}",

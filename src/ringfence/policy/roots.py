@@ -35,9 +35,9 @@ class Locator:
     @property
     def seen(self) -> tuple[RootSeen, ...]:
         return tuple(
-            RootSeen(spelled, site.path, site.exists, site.is_dir)
+            RootSeen(spelled, site.path, site.is_dir)
             if isinstance(site, Located)
-            else RootSeen(spelled, "", exists=False, is_dir=False)
+            else RootSeen(spelled, "", is_dir=False)
             for spelled, site in self._seen.items()
         )
 

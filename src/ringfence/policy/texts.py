@@ -141,6 +141,5 @@ class RootSeen(Record):
     """A root as spelled, and where it led when the policy was compiled."""
 
     spelled: str
-    path: str
-    exists: bool
+    path: str  # "" if it could not be resolved
     is_dir: bool

@@ -2,7 +2,7 @@
 
 `tomllib` decides what is valid and what it means; it keeps no positions. This scanner runs only on text that
 tomllib has accepted, so it may be loose about values, but it must find the same keys at the same places
-(tests/property/test_policy_toml_spans.py holds the two structures equal). Source: TOML 1.0.0.
+(tests/property/test_policy_laws_spans.py holds the two structures equal). Source: TOML 1.0.0.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import os
 import stat
 
 from ringfence.errors import PolicyError
-from ringfence.policy.ownership import stranger
+from ringfence.policy.ownership import current_uid, stranger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def distrust(state: str, path: str, content: bytes) -> bool:
 
 
 def _refuse_strangers(path: str, facts: os.stat_result) -> None:
-    if why := stranger(facts, os.getuid()):
+    if why := stranger(facts, current_uid()):
         hint = "see who wrote it; delete it and run `ringfence policy trust` again"
         raise PolicyError(f"cannot be believed: {why}", path, hint=hint)
     if stat.S_IMODE(facts.st_mode) & 0o022:
