@@ -18,10 +18,14 @@ from ringfence.resolve.descriptor import locate
 
 NAMES = ("a", "b", ".env", "lib")
 PLACES = st.builds("/".join, st.lists(st.sampled_from(NAMES), min_size=1, max_size=3))
-PATTERNS = st.builds("{}{}".format, st.sampled_from(["**/", "a/**/", "*/", "**/a/"]), st.sampled_from([".env", "*", "b", "?"]))
+PATTERNS = st.builds(
+    "{}{}".format, st.sampled_from(["**/", "a/**/", "*/", "**/a/"]), st.sampled_from([".env", "*", "b", "?"])
+)
 ROOTS = st.sampled_from(["@/ws/", "@/out/", "@/home/", ""])
 PATHS = st.builds("{}{}".format, ROOTS, PLACES | PATTERNS)
-ZONES = st.lists(st.tuples(PATHS, st.sampled_from(["none", "read", "write"])), max_size=4, unique_by=lambda z: z[0])
+ZONES = st.lists(
+    st.tuples(PATHS, st.sampled_from(["none", "read", "write"])), max_size=4, unique_by=lambda z: z[0]
+)
 WORDS = st.fixed_dictionaries(
     {},
     optional={
@@ -33,7 +37,18 @@ WORDS = st.fixed_dictionaries(
 ASKED = [
     f"@/{root}/{path}"
     for root in ("ws", "out", "home")
-    for path in ("a", "a/b", "a/.env", "b/a/x", "lib/.env/b", ".env", "a/a/b", ".git/hooks/x", ".git/config", "ringfence.toml")
+    for path in (
+        "a",
+        "a/b",
+        "a/.env",
+        "b/a/x",
+        "lib/.env/b",
+        ".env",
+        "a/a/b",
+        ".git/hooks/x",
+        ".git/config",
+        "ringfence.toml",
+    )
 ]
 SEVERITY = {Verdict.ALLOW: 0, Verdict.ASK: 1, Verdict.DENY: 2}
 FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -47,7 +47,13 @@ def arrays(draw, inner):
 @st.composite
 def inline_tables(draw, inner):
     keys = draw(st.lists(BARE, max_size=3, unique=True))
-    return "{" + ",".join(draw(BLANK) + key + draw(BLANK) + "=" + draw(BLANK) + draw(inner) + draw(BLANK) for key in keys) + "}"
+    return (
+        "{"
+        + ",".join(
+            draw(BLANK) + key + draw(BLANK) + "=" + draw(BLANK) + draw(inner) + draw(BLANK) for key in keys
+        )
+        + "}"
+    )
 
 
 VALUE = st.recursive(SCALAR, lambda inner: arrays(inner) | inline_tables(inner), max_leaves=6)
