@@ -84,7 +84,6 @@ OUTSIDE = (
     Attack("git-dash-c", "git in another tree", "git -C $OUT/repo commit -q --allow-empty -m evil", "test $(git -C out/repo rev-list --count HEAD) = 2"),
     Attack("background", "a job that outlives the call", "(setsid sh -c 'sleep 0.2; echo evil > $OUT/kept; touch $WS/done' &) ; while [ ! -e done ]; do sleep 0.05; done", _CHANGED),
     Attack("file-handle", "open_by_handle_at", "$PY $TOOL by-handle $OUT/kept $WS", _CHANGED, who="root"),
-    Attack("device-node", "the disk itself", "$PY $TOOL open-ro \"$DISK\" && touch landed", _MARK, who="root"),
     Attack("kernel-log", "a character device of the machine", "$PY $TOOL open-rw /dev/kmsg && touch landed", _MARK, who="root"),
     Attack("new-device-node", "mknod", "mknod node c 1 11 && $PY $TOOL open-rw node && touch landed", _MARK, who="root"),
     Attack("kernel-settings", "core_pattern names a program", "$PY $TOOL open-rw /proc/sys/kernel/core_pattern && touch landed", _MARK, who="root"),
@@ -124,8 +123,8 @@ GUARDED = (
     Attack("protected-link", "hard link, then write", "ln deep/main/code l && echo evil > l", _PROTECTED),
 )  # fmt: skip
 
-# `undo` first, then what the guard forbids: unfenced the second part alone succeeds. That the *first* part would
-# undo a fence that is not sealed is shown by test_mounts_seal.py.
+# First what would undo the fence, then what the guard forbids: unfenced the second part succeeds alone. That the
+# first part does undo a fence that is not sealed is shown by test_mounts_seal.py.
 UNDOING = (
     Attack("umount-guard", "the sketch was undone by root", "umount $WS/.git/hooks; echo evil > $HOOK", _PLANTED),
     Attack("umount-lazy", "umount -l", "umount -l $WS/.git/hooks; echo evil > $HOOK", _PLANTED),
@@ -137,6 +136,8 @@ UNDOING = (
     Attack("nested-remount", "a namespace of one's own", "unshare -rm sh -c 'mount -o remount,bind,rw $WS/.git/hooks; echo evil > $HOOK'; echo evil > $HOOK", _PLANTED),
     Attack("nested-setattr", "a namespace of one's own, without mount(8)", "$PY $TOOL nested setattr-rw $WS/.git/hooks; $PY $TOOL nested-write $HOOK; echo evil > $HOOK", _PLANTED),
     Attack("nested-bind", "see under a mask by a bind without its children", "unshare -rm sh -c 'mkdir -p n && mount --bind . n && cat n/.env > $WS/seen'; cat .env > seen", "grep -q secret ws/seen"),
+    Attack("nested-rename", "pins belong to one mount namespace", "$PY $TOOL nested rename .git old; mv .git old; mkdir -p .git/hooks; echo evil > $HOOK", _PLANTED),
+    Attack("nested-umount", "umount in a namespace of one's own", "$PY $TOOL nested umount $WS/.git/hooks; umount $WS/.git/hooks; echo evil > $HOOK", _PLANTED),
     Attack("namespace-of-peer", "setns into the mounts outside", "nsenter -t $PEER -U -m sh -c 'echo evil > $OUT/kept'; nsenter -t $PEER -m sh -c 'echo evil > $OUT/kept'; echo evil > $OUT/kept", _CHANGED),
     Attack("compat-calls", "int 0x80 around a filter", "$PY $TOOL compat-umount $WS/.git/hooks; echo evil > $HOOK", _PLANTED),
 )  # fmt: skip
