@@ -286,9 +286,25 @@ def test_without_shared_memory_there_is_still_a_fence():
             "mkdir d && mount -t tmpfs none d && mknod -m 666 d/null c 1 3 && mkdir d/pts && mount --rbind d /dev && "
             "test ! -e /dev/shm"
         )
-        text = "! echo evil > $HOOK && ! mv .git x && ! cat .env && echo ok > /dev/null && echo ok"
+        text = "! echo evil > $HOOK && ! mv .git x && ! grep -q secret .env && echo ok > /dev/null && echo ok"
         done = _with_mounts(root, base, setup, text, spec_of(base))
         assert done.stdout == "ok\n", done.stderr
+
+
+def test_shared_memory_itself_can_be_granted(who):
+    if not os.path.isdir("/dev/shm"):
+        pytest.skip("this system has no shared memory folder")
+    name = f"/dev/shm/ringfence-{os.getpid()}"
+    with world(who) as base:
+        spec = spec_of(base)
+        spec["zones"].append(["/dev/shm", "temp"])
+        try:
+            done = shell(who, base, f"echo 1 > {name} && ! echo evil > $HOOK", fence=spec)
+            assert done.returncode == 0, done.stderr
+            assert os.path.exists(name)
+        finally:
+            if os.path.exists(name):
+                os.unlink(name)
 
 
 def test_a_mount_made_later_outside_does_not_arrive_writable():

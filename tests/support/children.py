@@ -71,8 +71,11 @@ def inner(argv):
         here = here._replace(landlock=words["abi"])
     confinement = described(words)
     planned = plan.plan(confinement, here, tuple(words.get("readable", ())))
-    for path in words.get("vanish", ()):
-        os.rmdir(path)
+    for path, target in words.get("swap", ()):
+        # What somebody else does between the plan and the fence.
+        os.rename(path, path + ".away")
+        if target:
+            os.symlink(target, path)
 
     def confine():
         return planned if isinstance(planned, EnforcementReport) else landlock.confine_self(planned)
@@ -94,9 +97,8 @@ def inner(argv):
         outcome = launch.become(program, confine, accept)
     else:
         outcome = launch.launch(program, confine, accept, after)
-    if launch.explain(outcome):
-        print("ringfence:", launch.explain(outcome), file=sys.stderr)
-    sys.stderr.flush()
+    if launch.explain(outcome) and sys.stderr:
+        print("ringfence:", launch.explain(outcome), file=sys.stderr, flush=True)
     if isinstance(outcome, launch.Finished):
         return launch.imitate(outcome.status)
     return launch.exit_code(outcome)

@@ -68,6 +68,8 @@ def _add(ruleset: int, grant: PathGrant) -> str:
         if grant.system:
             return ""
         number = failed.errno or errno.EIO
+        if number in {errno.ENOSYS, errno.EPERM} and isinstance(failed, KernelCallError):
+            raise  # openat2 itself is hidden: every grant would be lost, and that is no fence to work in
         return _LOST.get(number, errno.errorcode.get(number, str(number)))
     try:
         is_folder = posix.fstat(descriptor).st_mode & _TYPE_MASK == _DIRECTORY

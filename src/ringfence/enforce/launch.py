@@ -242,12 +242,12 @@ def _confine_and_exec(program: Program, confine: Confine, caller: _Caller, paren
     # Our copies of the parent's ends: with them open we would wait for ourselves once it is gone.
     posix.close(pipes.told)
     posix.close(pipes.go)
-    _die_with(parent)
     failed_with = _change_folder(program)
     if failed_with:
         _write(pipes.tell, _word(0) + _word(failed_with))
         return NOT_EXECUTABLE
     try:
+        _die_with(parent)
         message = encode(confine())
     except KernelCallError as failed:
         message = encode(failed)
@@ -308,7 +308,9 @@ def _try_exec(path: str, argv: list[str], env: Environment) -> int:
 
 
 def _candidates(name: str, env: Environment) -> list[str]:
-    if "/" in name or not name:
+    if not name:
+        return []  # execve(2) says ENOENT; CPython refuses to ask
+    if "/" in name:
         return [name]
     path: str | bytes = _DEFAULT_PATH
     for key, value in env.items():

@@ -223,7 +223,7 @@ def _make_store(plan: MountPlan) -> _Store:
 def _can_hide(path: str, plan: MountPlan) -> bool:
     """Whether the store can be mounted there without being in the way of a step."""
     near = any(is_below(step.path, path) or is_below(path, step.path) for step in plan.steps)
-    return (not near or path in _SHARED_MEMORY) and _is_folder(path)
+    return not near and _is_folder(path)
 
 
 def _clone_of_new_folder(root: int, name: str, mode: int) -> int:

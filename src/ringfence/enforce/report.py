@@ -57,7 +57,7 @@ def zone_strength(zone: Zone, strength: Strength, why: str) -> RuleStrength:
 def encode(told: EnforcementReport | KernelCallError) -> bytes:
     """For the pipe from a child that is still our own code to its parent. Never for a file."""
     if isinstance(told, KernelCallError):
-        return marshal.dumps(("failed", told.call, told.errno, told.doing))
+        return marshal.dumps(("failed", told.call, told.errno, told.doing, told.hint))
     rules = tuple(
         (*held.rule, held.subject, held.strength.value, held.why, held.boundary) for held in told.rules
     )
@@ -69,7 +69,10 @@ def decode(raw: bytes) -> EnforcementReport | KernelCallError:
     # The bytes come from our own fork, through a pipe that no program we start ever holds.
     kind, *rest = marshal.loads(raw)  # noqa: S302 - see above
     if kind == "failed":
-        return KernelCallError(*rest)
+        call, number, doing, hint = rest
+        failed = KernelCallError(call, number, doing)
+        failed.hint = hint
+        return failed
     engine, detail, rules, notes = rest
     return EnforcementReport(
         engine,
