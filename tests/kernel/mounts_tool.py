@@ -117,6 +117,15 @@ def nested_write(path):
     nested("write", path)
 
 
+def rename(old, new):
+    os.rename(old, new)
+
+
+def umount(path):
+    if LIBC.umount2(path.encode(), 2) == -1:
+        raise OSError(ctypes.get_errno(), "umount2")
+
+
 def write(path):
     open(path, "w").write("evil")
 
@@ -143,7 +152,7 @@ def run(verb, *args):
         function.__name__.replace("_", "-"): function
         for function in (
             bind, ask, tmpfile, xattr, has_xattr, fchdir, pipe, open_rw, open_ro, poke, exchange, by_handle, setattr_rw,
-            clone_write, nested, nested_write, write, compat_umount,
+            clone_write, nested, nested_write, write, rename, umount, compat_umount,
         )
     }  # fmt: skip
     verbs[verb](*args)
