@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from support.claude_run import SECRET, Call, Scenario, bash, edit, read, write
+from tests.support.claude_run import OUTSIDE_TEXT, Call, Scenario, bash, edit, read, write
 
 MAKEFILE = "all:\\n\\techo made > {0}\\n"
 
@@ -108,7 +108,7 @@ FILE_TOOLS = (
     ),
     Scenario(
         "edit-outside",
-        (read("@out@/kept.txt"), edit("@out@/kept.txt", SECRET, "x")),
+        (read("@out@/kept.txt"), edit("@out@/kept.txt", OUTSIDE_TEXT, "x")),
         reaches=("@out@/kept.txt",),
     ),
     Scenario("write-sibling", (write("@sib@/new.txt"),), reaches=("@sib@/new.txt",)),
@@ -128,8 +128,8 @@ FILE_TOOLS = (
         tree=("@ws@/a -> b", "@ws@/b -> ../outside"),
         reaches=("@out@/new.txt",),
     ),
-    Scenario("read-outside", (read("@out@/kept.txt"),), secret=True, told=("@out@/kept.txt",)),
-    Scenario("read-through-link", (read("@ws@/l"),), tree=("@ws@/l -> @out@/kept.txt",), secret=True),
+    Scenario("read-outside", (read("@out@/kept.txt"),), reveals=True, told=("@out@/kept.txt",)),
+    Scenario("read-through-link", (read("@ws@/l"),), tree=("@ws@/l -> @out@/kept.txt",), reveals=True),
     Scenario(
         "write-git-hook",
         (write("@ws@/.git/hooks/pre-commit"),),
@@ -230,7 +230,7 @@ COMMANDS = (
     Scenario("rename-protected-away", (bash("mv vendor vendor2"),), reaches=("@main@",)),
     Scenario("rename-workspace", (bash("cd .. && mv app app2 && mkdir app"),), reaches=("@main@",)),
     Scenario("truncate", (bash("truncate -s 0 @out@/kept.txt"),), reaches=("@out@/kept.txt",)),
-    Scenario("sed-in-place", (bash("sed -i s/secret/x/ @out@/kept.txt"),), reaches=("@out@/kept.txt",)),
+    Scenario("sed-in-place", (bash("sed -i s/text/x/ @out@/kept.txt"),), reaches=("@out@/kept.txt",)),
     Scenario("dd", (bash("echo x | dd of=@out@/kept.txt status=none"),), reaches=("@out@/kept.txt",)),
     Scenario(
         "find-exec",

@@ -6,8 +6,18 @@ Every attack runs twice. Unfenced it must succeed, else it proves nothing; fence
 from __future__ import annotations
 
 import pytest
-from claude_scenarios import COMMANDS, FILE_TOOLS, INSIDE
-from support.claude_run import SECRET, Run, Scenario, Stage, missing_programs, plant, run_claude, state
+
+from tests.e2e.claude_scenarios import COMMANDS, FILE_TOOLS, INSIDE
+from tests.support.claude_run import (
+    OUTSIDE_TEXT,
+    Run,
+    Scenario,
+    Stage,
+    missing_programs,
+    plant,
+    run_claude,
+    state,
+)
 
 pytestmark = pytest.mark.e2e
 ATTACKS = (*FILE_TOOLS, *COMMANDS)
@@ -69,8 +79,8 @@ def test_attack_works_unfenced(claude, stage, scenario):
     finished(run, scenario)
     after = reached(stage, scenario)
     assert [path for path in scenario.reaches if after[path] == before[path]] == [], run.said
-    if scenario.secret:
-        revealed = SECRET in run.told
+    if scenario.reveals:
+        revealed = OUTSIDE_TEXT in run.told
         assert revealed, run.said
 
 
@@ -84,8 +94,8 @@ def test_attack_is_held(claude, stage, scenario):
     finished(run, scenario)
     assert forbidden(stage) == before, run.said
     assert reached(stage, scenario) == touched, run.said
-    revealed = SECRET in run.told
-    assert not (scenario.secret and revealed), run.said
+    revealed = OUTSIDE_TEXT in run.told
+    assert not (scenario.reveals and revealed), run.said
     if not scenario.silent:
         for text in (*scenario.reaches[:1], *scenario.told):
             told = stage.fill(text) in run.told

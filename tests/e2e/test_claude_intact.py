@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from support.claude_run import Call, Run, Scenario, Stage, bash, normal, read, run_claude
+
+from tests.support.claude_run import Call, Run, Scenario, Stage, bash, normal, read, run_claude
 
 pytestmark = pytest.mark.e2e
 

@@ -6,7 +6,8 @@ import json
 import os
 
 import pytest
-from support.claude_run import Call, Scenario, Stage, bash, run_claude
+
+from tests.support.claude_run import Call, Scenario, Stage, bash, run_claude
 
 pytestmark = pytest.mark.e2e
 

@@ -29,7 +29,9 @@ def start(who, base, argv, mode="launch", *, fence=True, more=None, **options):
     command = Fence(f"{base}/ws", mode=mode, **(more or {})).command(who, argv) if fence else argv
     options.setdefault("stdin", subprocess.DEVNULL)
     options.setdefault("stdout", subprocess.PIPE)
-    return subprocess.Popen(command, cwd=f"{base}/ws", env=plain_environment(base), text=True, **who.popen(), **options)
+    return subprocess.Popen(
+        command, cwd=f"{base}/ws", env=plain_environment(base), text=True, **who.popen(), **options
+    )
 
 
 @contextlib.contextmanager
@@ -72,7 +74,9 @@ def test_exit_status(code, mode, who, base):
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL", "SIGINT", "SIGHUP", "SIGPIPE", "SIGXFSZ", "SIGABRT", "SIGRTMIN"])
+@pytest.mark.parametrize(
+    "name", ["SIGTERM", "SIGKILL", "SIGINT", "SIGHUP", "SIGPIPE", "SIGXFSZ", "SIGABRT", "SIGRTMIN"]
+)
 def test_death_by_signal(name, mode, who, base):
     number = int(getattr(signal, name))
     done = run(who, ["sh", "-c", f"kill -{number} $$"], Fence(f"{base}/ws", mode=mode), cwd=base)
@@ -168,7 +172,9 @@ def test_a_declined_report_runs_nothing(mode, who, base):
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGINT", "SIGQUIT", "SIGALRM", "SIGWINCH"])
+@pytest.mark.parametrize(
+    "name", ["SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGINT", "SIGQUIT", "SIGALRM", "SIGWINCH"]
+)
 def test_a_signal_to_the_wrapper_reaches_the_program_once(name, mode, who, base):
     text = (
         "import os, signal, sys, time\n"
@@ -207,7 +213,9 @@ def test_sigkill_of_the_wrapper_ends_the_program_but_not_its_background_jobs(who
 
 @pytest.mark.parametrize("mode", MODES)
 def test_background_jobs_outlive_the_call(mode, who, base):
-    done = run(who, ["sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!"], Fence(f"{base}/ws", mode=mode), cwd=base)
+    done = run(
+        who, ["sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!"], Fence(f"{base}/ws", mode=mode), cwd=base
+    )
     job = int(done.stdout)
     try:
         assert alive(job)
@@ -226,7 +234,9 @@ def test_background_jobs_outlive_the_call(mode, who, base):
 def test_stopping_and_continuing(to_group, name, mode, who, base):
     number = getattr(signal, name)
     # A group of its own in our session, as a shell with job control makes for a job: not an orphaned one.
-    with started(who, base, ["sh", "-c", f"kill -{int(number)} $$; exit 5"], mode, process_group=0) as process:
+    with started(
+        who, base, ["sh", "-c", f"kill -{int(number)} $$; exit 5"], mode, process_group=0
+    ) as process:
         _, status = os.waitpid(process.pid, os.WUNTRACED)
         assert os.WIFSTOPPED(status)
         assert os.WSTOPSIG(status) == number
@@ -262,7 +272,11 @@ def test_limits_priority_mask_folder_and_environment_stay(mode, who, base):
         resource.setrlimit(resource.RLIMIT_NOFILE, (99, 99))
 
     def state(**options):
-        argv = ["sh", "-c", "umask; nice; ulimit -a; pwd; env | sort; ls /proc/self/fd; ps -o pgid=,sid= -p $$ | tr -d 0-9"]
+        argv = [
+            "sh",
+            "-c",
+            "umask; nice; ulimit -a; pwd; env | sort; ls /proc/self/fd; ps -o pgid=,sid= -p $$ | tr -d 0-9",
+        ]
         with started(who, base, argv, mode, preexec_fn=caller, **options) as process:
             return process.communicate(timeout=PATIENCE)[0]
 
@@ -311,7 +325,9 @@ class Screen:
 
 @contextlib.contextmanager
 def screen(command, base, who):
-    pid, master = on_terminal(command, f"{base}/ws", plain_environment(base, PS1="PROMPT> ", TERM="dumb"), who)
+    pid, master = on_terminal(
+        command, f"{base}/ws", plain_environment(base, PS1="PROMPT> ", TERM="dumb"), who
+    )
     try:
         yield Screen(master)
     finally:
@@ -341,7 +357,9 @@ def test_job_control_of_the_calling_shell(mode, who, base):
     if not shutil.which("bash"):
         pytest.skip("bash is not installed")
     with open(f"{base}/ws/fenced", "w", encoding="utf-8") as file:
-        words = Fence(f"{base}/ws", mode=mode).command(who, ["sh", "-c", "echo running; read x; echo got $x; exit 7"])
+        words = Fence(f"{base}/ws", mode=mode).command(
+            who, ["sh", "-c", "echo running; read x; echo got $x; exit 7"]
+        )
         file.write("exec " + " ".join("'" + word.replace("'", "'\\''") + "'" for word in words) + "\n")
     with screen(["bash", "--norc", "--noprofile", "-i"], base, who) as shown:
         shown.expect("PROMPT> ")

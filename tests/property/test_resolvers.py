@@ -73,6 +73,36 @@ def test_backends_agree(base, tree, asked):
         wipe(root)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@/top/etc",
+        "@/here/x",
+        "@/l/new/../../here/x",  # only the folded reading takes the door
+        "@/here/new/../../x",
+        "/proc/self/root/etc",
+        "/proc/thread-self/root/x",
+        "/proc/self/fd/999",
+        "/proc/../etc",
+        "/proc/cpuinfo",
+        "/dev/fd/999",
+        "/dev/null",
+        "/dev/null/",
+    ],
+)
+def test_backends_agree_on_doors(base, text):
+    root = tempfile.mkdtemp(dir=base)
+    try:
+        os.makedirs(root + "/out/deep")
+        os.symlink("out/deep", root + "/l")
+        os.symlink("/proc/self/root", root + "/top")
+        os.symlink("/proc/self/cwd", root + "/here")
+        path = text.replace("@", root)
+        assert alike(locate_walk(path, follow_leaf=True)) == alike(locate(path, follow_leaf=True))
+    finally:
+        wipe(root)
+
+
 @settings(max_examples=150, deadline=None)
 @given(tree=trees(), text=TEXTS)
 def test_named_as_the_kernel_opens_it(base, tree, text):
@@ -199,7 +229,15 @@ def test_the_order_of_roots_never_matters(base, tree, workspaces, protected, ask
 
 
 @settings(max_examples=80, deadline=None)
-@given(tree=trees(), workspace=ROOTS, protected=st.lists(ROOTS, max_size=2), texts=st.lists(TEXTS, min_size=1))
+@example(
+    tree=[(0, "a", ""), (0, "b", None), (1, "a", "")],
+    workspace="",
+    protected=["b"],
+    texts=["a", "b/a", "./a"],
+)
+@given(
+    tree=trees(), workspace=ROOTS, protected=st.lists(ROOTS, max_size=2), texts=st.lists(TEXTS, min_size=1)
+)
 def test_the_quick_answer_is_the_whole_answer(base, tree, workspace, protected, texts):
     root = tempfile.mkdtemp(dir=base)
     try:
@@ -212,6 +250,7 @@ def test_the_quick_answer_is_the_whole_answer(base, tree, workspace, protected, 
             for op in (Op.READ, Op.WRITE, Op.CREATE, Op.METADATA, Op.LINK):
                 whole = f"{root}/{text}"
                 quick = one._quick(whole, op)
-                assert quick is None or quick == one._full(whole, op)
+                # All but the wording: verdict, code, path and rule.
+                assert quick is None or quick[:4] == one._full(whole, op)[:4]
     finally:
         wipe(root)

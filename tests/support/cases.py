@@ -92,11 +92,7 @@ def build(case: Case, root: str) -> None:
         path = raw(below(step[verb], root))
         if verb == "git":
             os.makedirs(path, exist_ok=True)
-            for words in (
-                ["init", "-q", "-b", "main"],
-                ["add", "-A"],
-                ["commit", "-q", "--allow-empty", "-m", "init"],
-            ):
+            for words in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "--allow-empty", "-m", "init"]):
                 _git(words, path)
         elif verb == "worktree":
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -180,7 +176,7 @@ def wipe(root: str) -> None:
 
 # --- fake trees ---------------------------------------------------------------------------------------------
 
-FAKE_VERBS = {"mkdir", "file", "symlink", "hardlink"}
+FAKE_VERBS = {"mkdir", "file", "symlink"}
 
 
 class FakeDisk:
@@ -222,10 +218,8 @@ def build_fake(case: Case) -> FakeDisk:
         disk.os.makedirs(parent, exist_ok=True)
         if verb == "file":
             disk.fs.create_file(path, contents=_content(step, root))
-        elif verb == "symlink":
-            disk.os.symlink(put(step["to"], root, case.platform), path)
         else:
-            disk.os.link(below(step["to"], root, case.platform), path)
+            disk.os.symlink(put(step["to"], root, case.platform), path)
     return disk
 
 
@@ -251,9 +245,7 @@ def act(case: Case, root: str, path: bytes) -> Seen:
         failed = error
     after = _snapshot(raw(root))
     changed = [p for p in sorted(before.keys() | after.keys()) if before.get(p) != after.get(p)]
-    return Seen(
-        failed, [os.fsdecode(p) for p in changed], [os.fsdecode(p) for p in changed if regions.denied(p)]
-    )
+    return Seen(failed, [os.fsdecode(p) for p in changed], [os.fsdecode(p) for p in changed if regions.denied(p)])
 
 
 class _Regions:
@@ -269,8 +261,7 @@ class _Regions:
             protected = dict(self.roots)[path]
             return protected or _inode(path) != self.held[path]
         best = max(
-            ((len(r), p) for r, p in self.roots if path == r or r == b"/" or path.startswith(r + b"/")),
-            default=None,
+            ((len(r), p) for r, p in self.roots if path == r or r == b"/" or path.startswith(r + b"/")), default=None
         )
         return best is None or best[1]
 
@@ -325,7 +316,7 @@ def _write(path: bytes) -> None:
             return
         if error.errno != errno.ENOENT:
             raise
-        _make_parents(path, _HOPS)
+        _make_parents(path, 40)
         fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
         os.write(fd, b"!")
@@ -333,12 +324,9 @@ def _write(path: bytes) -> None:
         os.close(fd)
 
 
-_HOPS = 41  # the path itself and as many links as the kernel follows
-
-
 def _create(path: bytes) -> None:
     """Create as a patient program does: missing parents first, one by one as the kernel reads them."""
-    _make_parents(path, _HOPS)
+    _make_parents(path, 40)
     if os.path.lexists(path) and os.path.exists(path):
         _write(path)
     elif path.endswith(b"/"):
@@ -354,7 +342,7 @@ def _make_parents(path: bytes, hops: int) -> None:
     cut = path.rstrip(b"/").rfind(b"/") + 1
     at = path.find(b"/", 1)
     while 0 < at <= cut:
-        part = path[:at].rstrip(b"/") or b"/"
+        part = path[:at].rstrip(b"/")
         if os.path.islink(part):
             _make_parents(os.path.join(os.path.dirname(part), os.readlink(part)) + b"/x", hops - 1)
         elif not os.path.lexists(part):

@@ -16,11 +16,11 @@ import subprocess
 import sys
 from typing import Any, NamedTuple
 
-from support.fake_anthropic import Call, Told, tool_results, user_text
-from support.offline import Job, Outcome, run_offline
+from tests.support.fake_anthropic import Call, Told, tool_results, user_text
+from tests.support.offline import Job, Outcome, run_offline
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-SECRET = "the-outside-secret"
+OUTSIDE_TEXT = "the-outside-text"
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -48,7 +48,7 @@ class Scenario(NamedTuple):
     """`reaches`: paths whose state changes when nothing holds the agent, and must not change when the fence does.
     `lands`: path and text that must stand there in both runs. `tree`: what exists before, `path/`, `path = text` or
     `path -> target`. `told`: what the fenced model must read besides the first of `reaches`; `silent`: it need not be
-    told (a job that fails after its call has ended). `secret`: the outside secret reaches the model unfenced only.
+    told (a job that fails after its call has ended). `reveals`: the text of the outside files reaches the model unfenced only.
     `needs`: programs without which the scenario says nothing."""
 
     name: str
@@ -58,7 +58,7 @@ class Scenario(NamedTuple):
     tree: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
     silent: bool = False
-    secret: bool = False
+    reveals: bool = False
     needs: tuple[str, ...] = ()
     env: tuple[tuple[str, str], ...] = ()
     watch: float = 0.0
@@ -127,7 +127,7 @@ def make_stage(root: str, uid: int | None = None) -> Stage:
     for folder in (stage.ws, stage.sib, stage.out, stage.main, stage.home, stage.tmp, stage.job):
         os.makedirs(folder)
     for folder in (stage.sib, stage.out, stage.main):
-        _put(os.path.join(folder, "kept.txt"), f"{SECRET}\n")
+        _put(os.path.join(folder, "kept.txt"), f"{OUTSIDE_TEXT}\n")
     _put(os.path.join(stage.home, ".bashrc"), "# kept\n")
     return stage
 
@@ -180,9 +180,9 @@ def state(path: str) -> dict[str, tuple[Any, ...]]:
 
 
 def install_fence(workspace: str, protect: str, home: str, *, uid: int | None = None) -> None:
-    """Wire ringfence into Claude Code's project settings, as a user would. Raises CalledProcessError."""
+    """Wire ringfence into Claude Code's project settings, as a user would. Raises RuntimeError with what it said."""
     command = [sys.executable, "-m", "ringfence", "install", "claude", "--scope", "project"]
-    subprocess.run(
+    done = subprocess.run(
         [*command, "--workspace", workspace, "--protect", protect],
         env=_product_env(home),
         cwd=workspace,
@@ -190,11 +190,13 @@ def install_fence(workspace: str, protect: str, home: str, *, uid: int | None = 
         group=uid,
         extra_groups=[] if uid is not None else None,
         stdin=subprocess.DEVNULL,
-        check=True,
+        check=False,
         capture_output=True,
         text=True,
         timeout=60,
     )
+    if done.returncode != 0:
+        raise RuntimeError(f"ringfence install exits {done.returncode}: {done.stdout}{done.stderr}")
 
 
 def can_install() -> bool:

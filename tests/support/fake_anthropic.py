@@ -13,7 +13,7 @@ import json
 import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 MODEL = "claude-sonnet-4-5"
 LAST_WORD = "done"
@@ -126,7 +126,7 @@ class FakeAnthropic:
     def url(self) -> str:
         return f"http://127.0.0.1:{self._http.server_address[1]}"
 
-    def __enter__(self) -> FakeAnthropic:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 

@@ -134,9 +134,9 @@ def _prctl(option: int, value: int) -> None:
         raise OSError(ctypes.get_errno(), f"prctl({option})")
 
 
-def _children(of: int, *, dead: bool = False) -> list[int]:
-    """Children of one process: the live ones, or those that only wait to be reaped."""
-    found = []
+def _processes() -> dict[int, tuple[int, bool]]:
+    """Every process: its parent, and whether it is dead and only waits to be reaped."""
+    found = {}
     for name in os.listdir("/proc"):
         if not name.isdigit():
             continue
@@ -145,19 +145,20 @@ def _children(of: int, *, dead: bool = False) -> list[int]:
                 state, parent = stat.read().rpartition(")")[2].split()[:2]
         except OSError:
             continue  # ended meanwhile
-        if int(parent) == of and (state == "Z") == dead:
-            found.append(int(name))
+        found[int(name)] = (int(parent), state == "Z")
     return found
 
 
 def _descendants(of: int) -> list[int]:
-    below: list[int] = []
-    todo = [of]
-    while todo:
-        direct = _children(todo.pop())
-        below += direct
-        todo += direct
-    return below
+    """Live descendants, as far as one look at /proc can tell: a process whose parent ends while we look is missed."""
+    seen = _processes()
+    below = {of}
+    grew = True
+    while grew:
+        more = {pid for pid, (parent, _) in seen.items() if parent in below} - below
+        below |= more
+        grew = bool(more)
+    return sorted(pid for pid in below - {of} if not seen[pid][1])
 
 
 def _command_line(pid: int) -> str:
@@ -169,8 +170,11 @@ def _command_line(pid: int) -> str:
 
 
 def _end_descendants(*, spare: int = 0) -> None:
-    """Until none is left: a process may fork between the look and the kill. `spare` is not reaped here."""
-    while left := [pid for pid in _descendants(os.getpid()) if pid != spare]:
+    """Until none is seen in three looks: one may fork, or change parents, while we look. `spare` is not reaped."""
+    clean = 0
+    while clean < 3:
+        left = [pid for pid in _descendants(os.getpid()) if pid != spare]
+        clean = 0 if left else clean + 1
         for pid in left:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -189,8 +193,8 @@ def _adopt(program: int, stop: threading.Event) -> None:
     """Reap orphans as init would, until told to stop: a test may wait for a process to be gone. Never the program
     itself, whose status belongs to subprocess."""
     while not stop.wait(0.05):
-        for pid in _children(os.getpid(), dead=True):
-            if pid != program:
+        for pid, (parent, dead) in _processes().items():
+            if dead and parent == os.getpid() and pid != program:
                 with contextlib.suppress(ChildProcessError):
                     os.waitpid(pid, os.WNOHANG)
 

@@ -27,6 +27,7 @@ from ringfence.resolve.folding import FOLDS, fold_darwin, fold_none, fold_window
         ("/System/Volumes/Data/Users/me", "/Users/me"),
         ("/system/volumes/DATA", "/"),
         ("/a\u0323\u0307", "/a\u0307\u0323"),
+        ("/\u03b1\u0345\u0301", "/\u03b1\u0301\u0345"),  # iota below: form first, then case
     ],
 )
 def test_one_name_on_macos(one, other):

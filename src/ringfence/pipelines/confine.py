@@ -7,20 +7,21 @@ rule some engine can hold -> launch. Nothing is run below the policy's `minimum`
 from __future__ import annotations
 
 from _stat import S_ISDIR
-from posix import lstat
+from posix import listdir, lstat
 from sys import platform
 
+from ringfence.decide import match_name
 from ringfence.enforce import launch as launcher
 from ringfence.enforce.report import accepts, without_engine
 from ringfence.errors import NotEnforcedError
-from ringfence.model import Access, Confinement, EnforcementReport, Strength, Zone, ZoneKind
+from ringfence.model import Access, Audience, Confinement, EnforcementReport, Strength, Zone, ZoneKind
 from ringfence.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ringfence.model import Capabilities, Policy, RuleStrength
+    from ringfence.model import Capabilities, Glob, Policy, RuleStrength
 
 
 def confinement(policy: Policy, files: Sequence[str] = ()) -> Confinement:
@@ -56,16 +57,31 @@ def confinement(policy: Policy, files: Sequence[str] = ()) -> Confinement:
 
 
 def _placed(policy: Policy) -> list[Zone]:
-    """Every literal pattern at the top of its tree. Deeper ones need a walk, which the engine that can hold them makes."""
-    zones = []
+    """Every pattern at the top of its tree; wildcards in the last component by what is there. Deeper matches would
+    need a walk of the whole tree for each command: they are held by the hook, and said so."""
+    zones: list[Zone] = []
     for glob in policy.globs:
-        if any(c in part for part in glob.parts for c in "*?["):
+        if glob.audience is Audience.TEXT:
             continue
-        root = f"{glob.base}/{'/'.join(glob.parts)}"
-        if glob.exact and _is_folder(root):
-            continue
-        zones.append(Zone(root, glob.access, glob.kind, glob.rule))
+        zones.extend(Zone(root, glob.access, glob.kind, glob.rule) for root in placed(glob))
     return zones
+
+
+def placed(glob: Glob) -> list[str]:
+    """The paths that a pattern names at the top of its tree: its literal one, or those its wildcard matches now."""
+    folder = "/".join((glob.base.rstrip("/"), *glob.parts[:-1]))
+    last = glob.parts[-1]
+    if any(c in part for part in glob.parts[:-1] for c in "*?["):
+        return []
+    if not any(c in last for c in "*?["):
+        root = f"{folder}/{last}"
+        return [] if glob.exact and _is_folder(root) else [root]
+    try:
+        names = listdir(folder.encode("utf-8", "surrogateescape"))
+    except OSError:
+        return []
+    texts = [name.decode("utf-8", "surrogateescape") for name in names]
+    return [f"{folder}/{name}" for name in sorted(texts) if match_name(last, name)]
 
 
 def _exists(path: str) -> bool:
@@ -97,7 +113,9 @@ class Attempt(Record):
     confine: Callable[[], EnforcementReport]
 
 
-def attempts(wanted: Confinement, cwd: str, env: Mapping[str, str], engine: str, here: Capabilities | None) -> list[Attempt]:
+def attempts(
+    wanted: Confinement, cwd: str, env: Mapping[str, str], engine: str, here: Capabilities | None
+) -> list[Attempt]:
     """The engines to try, in order. `mounts` first: it alone holds carve-outs, masks and metadata.
 
     Whether user namespaces are open is found out by entering one, which costs nothing where they are. `here` pins
@@ -177,7 +195,10 @@ def run_confined(
 
     `env` is what the program will see. `told` gets the report of what really holds, before the program starts.
     """
+    from ringfence.pipelines.aftermath import Watch
+
     wanted = confinement(policy, files)
+    watch = Watch(policy, wanted, placed)
     missed: list[str] = []
     seen: list[EnforcementReport] = []
 
@@ -187,14 +208,24 @@ def run_confined(
             told(report._replace(notes=(*missed, *report.notes)))
         return not accepts(report, policy.minimum, policy.strict)
 
+    def ended(status: int) -> None:
+        from ringfence.pipelines.hook import complain
+
+        for line in watch.after():
+            complain(f"ringfence: after the fact: {line}")
+        if after is not None:
+            after(status)
+
     outcome: launcher.Outcome | None = None
     for attempt in attempts(wanted, cwd, env, engine, here):
-        outcome = launcher.launch(program, attempt.confine, accept, after)
+        outcome = launcher.launch(program, attempt.confine, accept, ended)
         if not isinstance(outcome, launcher.NotConfined):
             break
         missed.append(f"{attempt.engine}: {outcome.why}")
     if outcome is None:
-        raise NotEnforcedError(f"nothing was run: the {engine} engine is not to be had here", "ringfence doctor")
+        raise NotEnforcedError(
+            f"nothing was run: the {engine} engine is not to be had here", "ringfence doctor"
+        )
     return Ran(outcome, seen[-1] if seen else None, tuple(missed))
 
 

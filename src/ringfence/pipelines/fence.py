@@ -6,7 +6,17 @@ Hot: `check` on an existing path without links costs one O_PATH open, one readli
 from __future__ import annotations
 
 from ringfence.decide import Index, judge, judge_names, nearest, worst
-from ringfence.model import Access, CommandDecision, Decision, Located, Op, Rule, Unresolved, Verdict, ZoneKind
+from ringfence.model import (
+    Access,
+    CommandDecision,
+    Decision,
+    Located,
+    Op,
+    Rule,
+    Unresolved,
+    Verdict,
+    ZoneKind,
+)
 from ringfence.resolve.descriptor import ProcUnavailableError, is_plain_file, locate
 from ringfence.resolve.spell import absolute
 
@@ -92,7 +102,9 @@ class Fence:
 
     def holds_anything(self) -> bool:
         """Whether any rule stands even without a workspace: a protected checkout, a read-only or closed zone."""
-        return any(zone.access is not Access.WRITE and zone.kind is not ZoneKind.OWN for zone in self.policy.zones)
+        return any(
+            zone.access is not Access.WRITE and zone.kind is not ZoneKind.OWN for zone in self.policy.zones
+        )
 
     def check(self, path: PathText, op: Op = Op.WRITE, *, cwd: PathText | None = None) -> Decision:
         """The verdict on one use of one path. Relative paths are joined to `cwd` (default: the fence's own)."""
@@ -115,10 +127,13 @@ class Fence:
         if not is_plain_file(whole):
             return None
         zone, _ = nearest(self._index, whole)
-        if zone is None or (zone.access is not Access.WRITE and (op is not Op.READ or zone.access is Access.NONE)):
+        if zone is None or (
+            zone.access is not Access.WRITE and (op is not Op.READ or zone.access is Access.NONE)
+        ):
             return None
         allowed: Decision = _new(
-            Decision, (Verdict.ALLOW, "allow." + zone.kind.value, whole, zone.rule, "inside the fence", op, "")
+            Decision,
+            (Verdict.ALLOW, "allow." + zone.kind.value, whole, zone.rule, "inside the fence", op, ""),
         )
         return allowed
 
@@ -138,7 +153,9 @@ class Fence:
             return judge_names(self._index, op, decision, other_names(site, roots))
         return decision
 
-    def check_command(self, text: str, *, cwd: PathText | None = None, shell: str = "bash") -> CommandDecision:
+    def check_command(
+        self, text: str, *, cwd: PathText | None = None, shell: str = "bash"
+    ) -> CommandDecision:
         """The verdict on a command text: `ask` with a code `opaque.*` where the text does not tell."""
         from ringfence.pipelines.command import judge_text
 

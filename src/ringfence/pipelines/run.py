@@ -88,7 +88,8 @@ def fenced_environment(env: dict[str, str], policy: Policy, name: str) -> dict[s
 def utf8(env: dict[str, str]) -> dict[bytes, bytes]:
     """As bytes, so that no locale stands between the caller's environment and the program's."""
     return {
-        key.encode("utf-8", "surrogateescape"): value.encode("utf-8", "surrogateescape") for key, value in env.items()
+        key.encode("utf-8", "surrogateescape"): value.encode("utf-8", "surrogateescape")
+        for key, value in env.items()
     }
 
 

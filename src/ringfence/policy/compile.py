@@ -67,7 +67,7 @@ def compile_policy(
     layouts = tuple(inspect_git(root, evidence, locator.locate) for root in roots)
     git_open = words["git_config"].value == "open"
     off = {*unguarded, "git-config"} if git_open else set(unguarded)
-    globs += guard_globs(writable, off)
+    globs += guard_globs(writable, off, words["git_config"].value)
     placed, notes = placed_guards(layers, layouts, sources, writable, off, locator)
     linked, linked_globs, linked_notes = linked_guards(writable, off, evidence, locator)
     zones += [*placed, *linked]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ringfence.model import Access, Glob, Located, Rule, Zone, ZoneKind
+from ringfence.model import Access, Audience, Glob, Located, Rule, Zone, ZoneKind
 from ringfence.policy.guards import (
     FILES_ONLY,
     GIT_HOOKS_PATH,
@@ -12,6 +12,7 @@ from ringfence.policy.guards import (
     OWN_INSTALLATION,
     OWN_POLICY,
     USER_SETTINGS,
+    Hold,
 )
 from ringfence.policy.paths import below
 from ringfence.policy.roots import links_on_the_way
@@ -30,7 +31,7 @@ SOURCE = "built in"
 _FILE_LAYERS = (Layer.PROJECT, Layer.USER, Layer.SITE)
 
 
-def guard_globs(writable: Sequence[str], off: Collection[str]) -> list[Glob]:
+def guard_globs(writable: Sequence[str], off: Collection[str], git_config: str) -> list[Glob]:
     """Every guard of the table below every writable tree, at any depth. `off` are the ids switched off."""
     globs = []
     # A tree inside another one is covered by the outer pattern.
@@ -38,17 +39,20 @@ def guard_globs(writable: Sequence[str], off: Collection[str]) -> list[Glob]:
     for guard in GUARDS:
         if guard.id not in off:
             rule = Rule(guard.id, SOURCE)
+            text_only = guard.hold is Hold.TEXT and not (guard.id == "git-config" and git_config == "guard")
+            audience = Audience.TEXT if text_only else Audience.ALL
             for pattern in guard.patterns:
-                globs += [_glob(base, pattern, rule) for base in bases]
+                globs += [_glob(base, pattern, rule, audience) for base in bases]
     return globs
 
 
-def _glob(base: str, pattern: str, rule: Rule) -> Glob:
+def _glob(base: str, pattern: str, rule: Rule, audience: Audience) -> Glob:
     parts = tuple(pattern.split("/"))
-    return Glob(base, True, parts, Access.READ, ZoneKind.GUARD, rule, exact=rule.id in FILES_ONLY)
+    exact = rule.id in FILES_ONLY
+    return Glob(base, True, parts, Access.READ, ZoneKind.GUARD, rule, exact, audience)
 
 
-def placed_guards(  # noqa: PLR0917 - six inputs of six kinds
+def placed_guards(
     layers: Sequence[LayerText],
     layouts: Sequence[GitLayout],
     sources: Sources,

@@ -71,7 +71,7 @@ def check_word(key: Key, value: str) -> str | None:
     return f'{key.name} = "{value}" is not known; {nearest(value, key.values)}'
 
 
-def read(  # noqa: PLR0917 - six facts about one file, all needed
+def read(
     content: bytes, source: str, folder: str, home: str | None, layer: Layer, trusted: bool
 ) -> LayerText:
     """Read one policy file.
