@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from ringfence.model import Op, ZoneKind
+from ringfence.model import Audience, Op, ZoneKind
 from ringfence.policy.guards import FILES_ONLY, GUARD_IDS, GUARDS, PLACED, TEXT_ONLY, Hold
 from tests.support.policy_rig import Rig, ask, verdict
 
@@ -97,6 +97,16 @@ def test_what_the_pointer_guard_stops_really_runs_code(rig):
 def test_git_config_is_refused_to_text_doors_unless_open(rig, word, answer):
     rig.user(f'git_config = "{word}"')
     assert verdict(rig.policy(workspace=(".",)), Op.WRITE, rig.path("ws/.git/config")) == answer
+
+
+@pytest.mark.parametrize(("word", "audience"), [("guard", Audience.ALL), ("vet", Audience.TEXT)])
+def test_git_config_is_held_against_programs_only_if_asked(rig, word, audience):
+    rig.user(f'git_config = "{word}"')
+    globs = rig.policy(workspace=(".",)).globs
+    assert {glob.audience for glob in globs if glob.rule.id == "git-config"} == {audience}
+    assert {glob.rule.id for glob in globs if glob.audience is Audience.TEXT} - {
+        "git-config"
+    } == TEXT_ONLY - {"git-config"}
 
 
 def test_guards_stand_in_write_zones_too(rig):
@@ -225,6 +235,11 @@ def test_a_repository_behind_a_link_stays_usable(rig):
     policy = rig.policy(workspace=(".",))
     assert verdict(policy, Op.WRITE, rig.path("ws/repo/index")) == "allow"
     assert verdict(policy, Op.WRITE, rig.path("ws/repo/config")) == "deny"
+    held = {zone.root: zone.audience for zone in policy.zones if zone.kind is ZoneKind.GUARD}
+    assert held[rig.path("ws/repo/hooks")] is Audience.ALL
+    assert (
+        held[rig.path("ws/repo/config")] is Audience.TEXT
+    )  # git writes it, and no engine can tell git apart
 
 
 def test_a_link_out_of_the_workspace_needs_no_guard(rig):

@@ -69,7 +69,9 @@ def compile_policy(
     off = {*unguarded, "git-config"} if git_open else set(unguarded)
     globs += guard_globs(writable, off, words["git_config"].value)
     placed, notes = placed_guards(layers, layouts, sources, writable, off, locator)
-    linked, linked_globs, linked_notes = linked_guards(writable, off, evidence, locator)
+    linked, linked_globs, linked_notes = linked_guards(
+        writable, off, words["git_config"].value, evidence, locator
+    )
     zones += [*placed, *linked]
     globs += linked_globs
     notes += linked_notes

@@ -12,6 +12,7 @@ from ringfence.policy.guards import (
     OWN_INSTALLATION,
     OWN_POLICY,
     USER_SETTINGS,
+    Guard,
     Hold,
 )
 from ringfence.policy.paths import below
@@ -39,11 +40,16 @@ def guard_globs(writable: Sequence[str], off: Collection[str], git_config: str) 
     for guard in GUARDS:
         if guard.id not in off:
             rule = Rule(guard.id, SOURCE)
-            text_only = guard.hold is Hold.TEXT and not (guard.id == "git-config" and git_config == "guard")
-            audience = Audience.TEXT if text_only else Audience.ALL
+            audience = _audience(guard, git_config)
             for pattern in guard.patterns:
                 globs += [_glob(base, pattern, rule, audience) for base in bases]
     return globs
+
+
+def _audience(guard: Guard, git_config: str) -> Audience:
+    """Who a guard is held against; `git_config = "guard"` holds that one file against programs, too."""
+    text_only = guard.hold is Hold.TEXT and not (guard.id == "git-config" and git_config == "guard")
+    return Audience.TEXT if text_only else Audience.ALL
 
 
 def _glob(base: str, pattern: str, rule: Rule, audience: Audience) -> Glob:
@@ -91,7 +97,7 @@ def _needs_guard(layer: LayerText, locator: Locator) -> bool:
 
 
 def linked_guards(
-    writable: Sequence[str], off: Collection[str], evidence: Evidence, locator: Locator
+    writable: Sequence[str], off: Collection[str], git_config: str, evidence: Evidence, locator: Locator
 ) -> tuple[list[Zone], list[Glob], list[str]]:
     """Guarded names of a writable tree's top that are links: the guard must stand where they lead, too.
 
@@ -114,11 +120,14 @@ def linked_guards(
                 if not isinstance(site, Located) or not any(below(site.path, each) for each in writable):
                     continue
                 rule = Rule(guard.id, SOURCE)
+                audience = _audience(guard, git_config)
                 if size == len(parts):
-                    zones.append(Zone(site.path, Access.READ, ZoneKind.GUARD, rule))
+                    zones.append(Zone(site.path, Access.READ, ZoneKind.GUARD, rule, audience))
                 else:
                     rest = tuple(parts[size:])
-                    globs.append(Glob(site.path, False, rest, Access.READ, ZoneKind.GUARD, rule))
+                    globs.append(
+                        Glob(site.path, False, rest, Access.READ, ZoneKind.GUARD, rule, audience=audience)
+                    )
                 notes.append(f"{name} is guarded and runs through a link; guarded at {site.path} as well")
     return zones, globs, notes
 

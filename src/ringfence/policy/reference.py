@@ -38,6 +38,24 @@ must not be writable by anyone else (but root).
 """
 
 _TAIL = """\
+## An example
+
+```toml
+workspace = ["."]
+protect = ["../main"]          # no call changes it; reading is fine
+reads = "workspace"
+[[zone]]
+path = "~/.cache/pip"          # before `ringfence policy trust` left out: it widens
+access = "write"
+[[zone]]
+path = "**/.env"               # applies at once: it narrows
+access = "none"
+[[test]]                       # `ringfence policy check` runs these
+path = ".env"
+op = "read"
+expect = "deny"
+```
+
 ## Which rule wins
 
 The longest root, on a tie the stricter: a writable tree may lie inside a protected one and the other way
@@ -64,6 +82,14 @@ Read-only inside every writable tree, at any depth. Switch one off by its id: `u
 it, because everyday git does so itself.
 """
 
+_OPEN = """\
+What the guards do not see, so that nobody counts on it: guarded names below a *nested* folder that are links (at
+the top of a writable tree the guard also stands where the link leads); the hooks of bare repositories; git's
+files included from a config (`include.path`); a submodule whose name has more than two parts, below the first
+level. `.envrc`, `Makefile`, `package.json` and their like are not guarded: they run when somebody asks, or ask
+again after a change.
+"""
+
 
 def markdown() -> str:
     """The whole of docs/policy.md."""
@@ -71,7 +97,7 @@ def markdown() -> str:
     parts += [_key(key) for key in KEYS]
     parts += ["## Tables\n", *(_table_keys(name) for name in TABLES)]
     parts += ["## Environment\n", ", ".join(f"`{name}`" for name in KNOWN_VARIABLES) + ".\n", _ENVIRONMENT]
-    parts += [_TAIL, "## Guards\n", _GUARDS, _table(("id", "held", "paths", "why"), _guard_rows())]
+    parts += [_TAIL, "## Guards\n", _GUARDS, _table(("id", "held", "paths", "why"), _guard_rows()), _OPEN]
     return "\n".join(parts)
 
 
