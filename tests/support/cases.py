@@ -92,7 +92,11 @@ def build(case: Case, root: str) -> None:
         path = raw(below(step[verb], root))
         if verb == "git":
             os.makedirs(path, exist_ok=True)
-            for words in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "--allow-empty", "-m", "init"]):
+            for words in (
+                ["init", "-q", "-b", "main"],
+                ["add", "-A"],
+                ["commit", "-q", "--allow-empty", "-m", "init"],
+            ):
                 _git(words, path)
         elif verb == "worktree":
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -245,7 +249,9 @@ def act(case: Case, root: str, path: bytes) -> Seen:
         failed = error
     after = _snapshot(raw(root))
     changed = [p for p in sorted(before.keys() | after.keys()) if before.get(p) != after.get(p)]
-    return Seen(failed, [os.fsdecode(p) for p in changed], [os.fsdecode(p) for p in changed if regions.denied(p)])
+    return Seen(
+        failed, [os.fsdecode(p) for p in changed], [os.fsdecode(p) for p in changed if regions.denied(p)]
+    )
 
 
 class _Regions:
@@ -261,7 +267,8 @@ class _Regions:
             protected = dict(self.roots)[path]
             return protected or _inode(path) != self.held[path]
         best = max(
-            ((len(r), p) for r, p in self.roots if path == r or r == b"/" or path.startswith(r + b"/")), default=None
+            ((len(r), p) for r, p in self.roots if path == r or r == b"/" or path.startswith(r + b"/")),
+            default=None,
         )
         return best is None or best[1]
 
@@ -316,7 +323,7 @@ def _write(path: bytes) -> None:
             return
         if error.errno != errno.ENOENT:
             raise
-        _make_parents(path, 40)
+        _make_parents(path, _HOPS)
         fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
         os.write(fd, b"!")
@@ -324,9 +331,12 @@ def _write(path: bytes) -> None:
         os.close(fd)
 
 
+_HOPS = 41  # the path itself and as many links as the kernel follows
+
+
 def _create(path: bytes) -> None:
     """Create as a patient program does: missing parents first, one by one as the kernel reads them."""
-    _make_parents(path, 40)
+    _make_parents(path, _HOPS)
     if os.path.lexists(path) and os.path.exists(path):
         _write(path)
     elif path.endswith(b"/"):
@@ -342,7 +352,7 @@ def _make_parents(path: bytes, hops: int) -> None:
     cut = path.rstrip(b"/").rfind(b"/") + 1
     at = path.find(b"/", 1)
     while 0 < at <= cut:
-        part = path[:at].rstrip(b"/")
+        part = path[:at].rstrip(b"/") or b"/"
         if os.path.islink(part):
             _make_parents(os.path.join(os.path.dirname(part), os.readlink(part)) + b"/x", hops - 1)
         elif not os.path.lexists(part):

@@ -5,6 +5,8 @@ Hot: `check` on an existing path without links costs one O_PATH open, one readli
 
 from __future__ import annotations
 
+import sys
+
 from ringfence.decide import Index, judge, judge_names, nearest, worst
 from ringfence.model import (
     Access,
@@ -17,10 +19,15 @@ from ringfence.model import (
     Verdict,
     ZoneKind,
 )
-from ringfence.resolve.descriptor import ProcUnavailableError, is_plain_file, locate
-from ringfence.resolve.spell import absolute
 
 TYPE_CHECKING = False
+if sys.platform == "linux":
+    from ringfence.resolve.descriptor import ProcUnavailableError, is_plain_file, locate
+    from ringfence.resolve.spell import absolute
+
+    FOLD = None
+else:
+    from ringfence.resolve.elsewhere import FOLD, ProcUnavailableError, absolute, is_plain_file, locate
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Mapping
@@ -67,7 +74,7 @@ class Fence:
 
         made = build(workspace, protect, reads=reads, home=home, env=env, temp=temp, cwd=cwd, policy=policy)
         self.policy, self._home, self._env, self.cwd = made
-        self._index = Index(self.policy)
+        self._index = Index(self.policy, FOLD)
 
     @classmethod
     def load(cls, cwd: PathText | None = None, *, env: Mapping[str, str] | None = None) -> Fence:
@@ -83,7 +90,7 @@ class Fence:
     def _of(cls, policy: Policy, home: str | None, env: Mapping[str, str], cwd: str) -> Fence:
         made = object.__new__(cls)
         made.policy, made._home, made._env, made.cwd = policy, home, env, cwd
-        made._index = Index(policy)
+        made._index = Index(policy, FOLD)
         return made
 
     @property
@@ -110,7 +117,10 @@ class Fence:
         """The verdict on one use of one path. Relative paths are joined to `cwd` (default: the fence's own)."""
         text = path if type(path) is str else text_of(path)
         base = self.cwd if cwd is None else cwd if type(cwd) is str else text_of(cwd)
-        whole = text if text[:1] == "/" and "\0" not in text else absolute(text, base, self._home)
+        if text[:1] == "/" and "\0" not in text and FOLD is None:
+            whole: str | Unresolved = text
+        else:
+            whole = absolute(text, base, self._home)
         if isinstance(whole, Unresolved):
             return judge(self._index, op, whole)
         if op in _QUICK:
