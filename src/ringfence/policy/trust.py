@@ -7,7 +7,6 @@ file, and any copy of it somewhere else, is untrusted again.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 
@@ -24,6 +23,8 @@ _MODE = 0o600
 
 def mark_path(state: str, path: str, content: bytes) -> str:
     """Where the mark of this file with this content stands. `path` is physical."""
+    import hashlib
+
     name = os.fsencode(path)
     digest = hashlib.sha256(len(name).to_bytes(4, "big") + name + content).hexdigest()
     return os.path.join(state, _FOLDER, digest)
