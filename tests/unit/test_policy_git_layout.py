@@ -7,9 +7,10 @@ import subprocess
 
 import pytest
 
+from ringfence.model import Op
 from ringfence.policy.evidence import Evidence
 from ringfence.policy.git_layout import GitKind, config_value, inspect_git
-from tests.support.policy_rig import Rig, resolve
+from tests.support.policy_rig import Rig, resolve, verdict
 
 
 @pytest.fixture
@@ -84,6 +85,64 @@ def test_a_submodule(rig):
     git(rig, "super", "submodule", "--quiet", "add", rig.path("main"), "lib/sub")
     layout = look(rig, "super/lib/sub")
     assert (layout.kind, layout.git_dir) == (GitKind.SUBMODULE, rig.path("super/.git/modules/lib/sub"))
+
+
+def test_worktrees_beside_a_bare_folder(rig):
+    git(rig, ".", "clone", "-q", "--bare", rig.path("main"), rig.path("ws/.bare"))
+    rig.write("ws/.git", "gitdir: ./.bare\n")
+    git(rig, "ws", "worktree", "add", "-q", rig.path("ws/tree"), "-b", "b")
+    layout = look(rig, "ws")
+    assert (layout.kind, layout.git_dir) == (GitKind.BARE, rig.path("ws/.bare"))
+    assert look(rig, "ws/tree").kind is GitKind.WORKTREE
+    policy = rig.policy(workspace=(".",))
+    for name in (
+        ".bare/hooks/pre-commit",
+        ".bare/config",
+        ".bare/worktrees/tree/commondir",
+        "tree/.git",
+        ".git",
+    ):
+        assert verdict(policy, Op.WRITE, rig.path(f"ws/{name}")) == "deny"
+    for name in (
+        ".bare/HEAD",
+        ".bare/refs/heads/hooks",
+        ".bare/worktrees/tree/index",
+        "tree/a.py",
+        "tree/config",
+    ):
+        assert verdict(policy, Op.WRITE, rig.path(f"ws/{name}")) == "allow"
+
+
+def test_a_workspace_that_is_a_bare_repository(rig):
+    git(rig, ".", "clone", "-q", "--bare", rig.path("main"), rig.path("b.git"))
+    assert look(rig, "b.git").kind is GitKind.BARE
+    policy = rig.policy(cwd="b.git", workspace=(".",))
+    assert verdict(policy, Op.WRITE, rig.path("b.git/hooks/update")) == "deny"
+    assert verdict(policy, Op.WRITE, rig.path("b.git/refs/heads/x")) == "allow"
+    # Unfenced twin: the same names in a folder that is no repository are ordinary.
+    assert (
+        verdict(
+            rig.policy(cwd="home", workspace=(rig.path("main"),)), Op.WRITE, rig.path("main/hooks/update")
+        )
+        == "allow"
+    )
+
+
+def test_what_a_disbelieved_pointer_names_is_guarded_all_the_same(tree):
+    git(
+        tree,
+        ".",
+        "clone",
+        "-q",
+        "--separate-git-dir",
+        tree.path("tree/store"),
+        tree.path("main"),
+        tree.path("ws/c"),
+    )
+    tree.write("tree/.git", "gitdir: store\n")
+    assert "store does not name this workspace" in broken(tree)
+    policy = tree.policy(cwd="tree", workspace=(".",))
+    assert verdict(policy, Op.WRITE, tree.path("tree/store/hooks/pre-commit")) == "deny"
 
 
 # --- lies ------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import os
 from ringfence.errors import PolicyError
 from ringfence.model import Access, Folders, Glob, Located, Policy, Rule, Strength, Verdict, Zone, ZoneKind
 from ringfence.policy.git_layout import GitLayout, inspect_git
-from ringfence.policy.guarding import guard_globs, linked_guards, placed_guards
+from ringfence.policy.guarding import guard_globs, linked_guards, placed_guards, repository_globs
 from ringfence.policy.merge import LeftOut, merge_unguard, merge_words
 from ringfence.policy.narrow import Bounds, why_not
 from ringfence.policy.paths import below
@@ -68,6 +68,7 @@ def compile_policy(
     git_open = words["git_config"].value == "open"
     off = {*unguarded, "git-config"} if git_open else set(unguarded)
     globs += guard_globs(writable, off, words["git_config"].value)
+    globs += repository_globs(layouts, writable, off, words["git_config"].value)
     placed, notes = placed_guards(layers, layouts, sources, writable, off, locator)
     linked, linked_globs, linked_notes = linked_guards(
         writable, off, words["git_config"].value, evidence, locator

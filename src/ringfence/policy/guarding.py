@@ -46,6 +46,27 @@ def guard_globs(writable: Sequence[str], off: Collection[str], git_config: str) 
     return globs
 
 
+def repository_globs(
+    layouts: Sequence[GitLayout], writable: Sequence[str], off: Collection[str], git_config: str
+) -> list[Glob]:
+    """The `.git/...` guards for repositories that a writable tree holds under another name (`.bare`, a bare root)."""
+    globs = []
+    for folder in dict.fromkeys(
+        folder for each in layouts for folder in (each.git_dir, each.pointed) if folder
+    ):
+        if os.path.basename(folder) == ".git" or not any(below(folder, tree) for tree in writable):
+            continue
+        for guard in GUARDS:
+            for pattern in guard.patterns if guard.id not in off else ():
+                parts = tuple(pattern.split("/"))
+                if parts[0] == ".git" and len(parts) > 1:
+                    rule, audience = Rule(guard.id, SOURCE), _audience(guard, git_config)
+                    globs.append(
+                        Glob(folder, False, parts[1:], Access.READ, ZoneKind.GUARD, rule, audience=audience)
+                    )
+    return globs
+
+
 def _audience(guard: Guard, git_config: str) -> Audience:
     """Who a guard is held against; `git_config = "guard"` holds that one file against programs, too."""
     text_only = guard.hold is Hold.TEXT and not (guard.id == "git-config" and git_config == "guard")

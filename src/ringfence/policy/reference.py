@@ -83,11 +83,12 @@ it, because everyday git does so itself.
 """
 
 _OPEN = """\
-What the guards do not see, so that nobody counts on it: guarded names below a *nested* folder that are links (at
-the top of a writable tree the guard also stands where the link leads); the hooks of bare repositories; git's
-files included from a config (`include.path`); a submodule whose name has more than two parts, below the first
-level. `.envrc`, `Makefile`, `package.json` and their like are not guarded: they run when somebody asks, or ask
-again after a change.
+What the guards do not see, so that nobody counts on it: guarded names below a *nested* folder that are
+links (at the top of a writable tree the guard also stands where the link leads); bare repositories that
+are neither the root itself nor named by its `.git` file; git's files included from a config
+(`include.path`); a submodule whose name has more than two parts, below the first level. `.envrc`,
+`Makefile`, `package.json` and their like are not guarded: they run when somebody asks, or ask again
+after a change.
 """
 
 
