@@ -149,6 +149,13 @@ class Fence:
 
     def _full(self, whole: str, op: Op) -> Decision:
         site = site_of(whole, op in _FOLLOWS)
+        decision = self._judge(op, site)
+        if isinstance(site, Located) and site.folded and decision.verdict is Verdict.ALLOW:
+            # The other reading of `..` is another object, with names and links of its own.
+            return self._judge(op, site_of(site.folded, op in _FOLLOWS))
+        return decision
+
+    def _judge(self, op: Op, site: Site) -> Decision:
         decision = judge(self._index, op, site)
         if (
             op in _IN_PLACE

@@ -153,10 +153,13 @@ class _Walk:
         finally:
             if self.fd >= 0:
                 close(self.fd)
-        if not self.folds or not isinstance(site, Located) or "/.." not in path:
-            return site  # without `..` in the text itself (a link's text may have it) nobody folds anything
+        if not self.folds or not isinstance(site, Located):
+            return site
+        folded = fold_text(path)
+        if folded == path:  # the `..` stands in a link's text, which nobody folds
+            return site
         # `..` behind a missing component: a program that folds text first reads another path.
-        other = locate(fold_text(path), self.follow_leaf)
+        other = locate(folded, self.follow_leaf)
         if not isinstance(other, Located):
             return other
         return site._replace(
