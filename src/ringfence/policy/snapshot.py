@@ -119,7 +119,7 @@ def _store(sources: Sources, loaded: Loaded) -> bool:
         return False
     _prune(folder + _FOLDER)
     final = f"{folder}{_FOLDER}/{_name(key)}"
-    staged = f"{final}.{system_calls.getpid()}"
+    staged = f"{final}.{system_calls.urandom(8).hex()}"  # a process id may come again after a killed writer
     _write_new(staged, body)
     system_calls.rename(staged, final)
     return True

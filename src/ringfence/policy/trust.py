@@ -48,7 +48,7 @@ def trust(state: str, path: str, content: bytes) -> str:
     folder = os.path.dirname(mark)
     os.makedirs(folder, mode=0o700, exist_ok=True)
     _refuse_strangers(folder, os.stat(folder))
-    staged = f"{mark}.{os.getpid()}"
+    staged = f"{mark}.{os.urandom(8).hex()}"
     handle = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, _MODE)
     try:
         os.write(handle, os.fsencode(path) + b"\n")
