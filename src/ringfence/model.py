@@ -55,10 +55,12 @@ class ZoneKind(Choice):
 
 
 class Audience(Choice):
-    """Who a grant is for: every door, or only programs that the engine holds (git in a linked worktree)."""
+    """Whom a rule is for: every door; only programs that an engine holds (git in a linked worktree); or only file
+    tools and the paths that a command's text names, because programs write there every day (git its own config)."""
 
     ALL = "all"
     PROGRAMS = "programs"
+    TEXT = "text"
 
 
 class Strength(Choice):
@@ -104,7 +106,7 @@ class Glob(Record):
     """A zone that is a pattern below `base`: `**/` any depth, `*` and `?` within one component.
 
     `parts` are the components after a leading `**` (if `deep`); the match ends at a component, and everything
-    below a matching folder belongs to it.
+    below a matching folder belongs to it. `exact`: only the entry itself, not what lies below it (a `.git` pointer).
     """
 
     base: str
@@ -113,6 +115,8 @@ class Glob(Record):
     access: Access
     kind: ZoneKind
     rule: Rule
+    exact: bool = False
+    audience: Audience = Audience.ALL
 
 
 class Folders(Record):

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Policy text to Policy: every rule knows the file and line it stands on."""

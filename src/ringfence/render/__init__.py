@@ -1,1 +1,1 @@
-"""TODO"""
+"""Values to text or JSON. Pure: no I/O, no colour codes; `paint` is handed in by the door."""

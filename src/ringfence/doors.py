@@ -1,0 +1,45 @@
+"""From the first word of the command line to the pipeline that answers it. Hot: knows three doors by heart."""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run one command; the exit status as docs/cli.md lists them."""
+    words = sys.argv[1:] if words is None else words
+    first = words[0] if words else ""
+    rest = list(words[1:])
+    asks_help = "--help" in rest[: rest.index("--")] if "--" in rest else "--help" in rest
+    if not asks_help:
+        if first == "hook":
+            from ringfence.pipelines.hook import run
+
+            return run(rest)
+        if first == "shell":
+            from ringfence.pipelines.shell import run as run_shell
+
+            return run_shell(rest)
+        if first == "run":
+            from ringfence.pipelines.run import run as run_program
+
+            return run_program(rest)
+    return _cold(words)
+
+
+def _cold(words: Sequence[str]) -> int:
+    if sys.flags.no_site:
+        # Started by start.py: put our folder last, where it cannot hide a standard module, and load `site`.
+        own = sys.path.pop(0)
+        import site
+
+        site.main()
+        if own not in sys.path:
+            sys.path.append(own)
+    from ringfence.cli.main import main as cli_main
+
+    return cli_main(list(words))

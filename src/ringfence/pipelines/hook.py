@@ -1,0 +1,227 @@
+"""`ringfence hook AGENT`: one payload on stdin, one answer on stdout, and a refusal whatever breaks.
+
+Payload -> ToolCall -> policy (snapshot) -> decision on each use -> the agent's own answer. Hot: see tests/unit/
+test_hot_imports.py for what it may load.
+"""
+
+from __future__ import annotations
+
+from _thread import allocate_lock, start_new_thread
+from posix import _exit, environ, read, write
+
+from ringfence.errors import EXIT_OK, EXIT_USAGE, FenceError, WireError
+from ringfence.model import Decision, Op, Rule, Verdict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ringfence.model import Policy, ToolCall
+    from ringfence.pipelines.fence import Fence
+    from ringfence.policy.texts import Flags
+
+AGENTS = ("claude",)
+DEADLINE = 5.0  # seconds; the installed timeout is 20, and a timeout of the agent's own would run the tool
+_LIMIT = 64 * 1024 * 1024  # bytes of one payload; a Write carries a whole file
+_OPTIONS = {"--launcher": True, "--deadline": True, "--event": True}
+_OPAQUE = Rule("opaque", "built in")
+_ENGINE = Rule("engine", "built in")
+
+UNFENCED = (
+    "ringfence: NO FENCE. This session approves its own tool calls ({mode}) and no workspace is named, so nothing "
+    "is refused. Name one: ringfence install claude --workspace DIR, or set RINGFENCE_WORKSPACE."
+)
+
+
+def run(words: Sequence[str]) -> int:
+    """The door. Never raises; never exits 1, which agents take for "run the tool"."""
+    try:
+        return _answer(words)
+    except FenceError as error:
+        complain(f"ringfence: refused: {error}")
+    except BaseException as error:  # noqa: BLE001 - our own bug must not run the tool
+        complain(f"ringfence: refused, because ringfence itself failed: {type(error).__name__}: {error}")
+    return EXIT_USAGE
+
+
+def _answer(words: Sequence[str]) -> int:
+    from ringfence.pipelines.words import take_flags
+
+    if not words or words[0] not in AGENTS:
+        known = ", ".join(AGENTS)
+        complain(f"ringfence: refused: name the agent whose hook this is, one of: {known}")
+        return EXIT_USAGE
+    flags, options, rest = take_flags(words[1:], _OPTIONS)
+    if rest:
+        complain(f"ringfence: refused: unexpected word {rest[0]!r} after the hook's options")
+        return EXIT_USAGE
+    event = [options.get("--event", "PreToolUse")]
+    disarm = _watchdog(float(options.get("--deadline", DEADLINE)), event)
+    try:
+        reply = _reply(flags, options, event)
+    except (FenceError, ValueError) as error:
+        from ringfence.agents import claude
+
+        complain(f"ringfence: refused: {error}")
+        reply = claude.refuse(
+            event[0], f"ringfence refused this call, because it could not judge it: {error}"
+        )
+    disarm()
+    if reply:
+        _write_all(1, reply.encode("ascii", "replace"))
+    return EXIT_OK
+
+
+def _reply(flags: Flags, options: dict[str, str], event: list[str]) -> str:
+    from ringfence.agents import claude
+    from ringfence.policy.jsonscan import loads
+
+    try:
+        payload = loads(_read_all(0).decode("utf-8"))
+    except ValueError as error:
+        raise WireError(claude.NAME, f"the hook's payload is not JSON: {error}") from None
+    call = claude.decode(payload, _exists)
+    event[0] = call.event
+    if call.event in claude.SESSION_EVENTS:
+        return _session_event(call)
+    if call.event not in claude.EVENTS:
+        return ""
+    from ringfence.pipelines.compose import hook_fence
+
+    fence = hook_fence(flags, call, lambda env, uid: claude.scratch(payload, env, uid))
+    decision, command = judge_call(fence, call, options.get("--launcher", ""))
+    warning = ""
+    if not fence.policy.restricted and call.mode in claude.AUTO_APPROVING:
+        warning = UNFENCED.format(mode=call.mode)
+        complain(warning)
+    if decision.verdict is not Verdict.ALLOW or warning:
+        from ringfence.pipelines.journal import record
+
+        record(fence.policy, call, decision, warning)
+    replaced = ""
+    if command:
+        from ringfence.policy.jsonscan import dumps
+
+        replaced = dumps({**payload["tool_input"], "command": command})
+    return claude.encode(call, decision.verdict, reason(decision), command=replaced, warning=warning)
+
+
+def judge_call(fence: Fence, call: ToolCall, launcher: str) -> tuple[Decision, str]:
+    """(the strictest decision on everything the call names, the command to run instead or "")."""
+    from ringfence.agents import claude
+
+    decisions = [fence.check(use.path, use.op, cwd=call.cwd) for use in call.uses]
+    rewritten = ""
+    for text in call.commands:
+        decision, rewritten = _judge_command(fence, call, text, launcher)
+        decisions.append(decision)
+    if not call.understood:
+        why = f"what {call.tool} runs cannot be read, and no engine of the fence stands around it"
+        decisions.append(_opaque(fence.policy, why, "opaque.no-engine"))
+    if not decisions:
+        decisions.append(
+            Decision(Verdict.ALLOW, "allow.no-path", "", fence.policy.default, "names no path", Op.READ)
+        )
+    worst = fence.worst(decisions)
+    if worst.verdict is Verdict.ASK and claude.is_unattended(call):
+        why = f"{worst.message}; nobody is there to ask (permission mode {call.mode})"
+        worst = worst._replace(verdict=fence.policy.unattended, message=why)
+    return worst, rewritten if worst.verdict is Verdict.ALLOW else ""
+
+
+def _judge_command(fence: Fence, call: ToolCall, text: str, launcher: str) -> tuple[Decision, str]:
+    """A command is run under the engine wherever the call can be routed there; its text alone never allows it."""
+    if not fence.policy.restricted and not fence.holds_anything():
+        return Decision(Verdict.ALLOW, "allow.unfenced", "", fence.policy.default, "nothing is fenced"), ""
+    engine = Decision(Verdict.ALLOW, "allow.engine", "", _ENGINE, "runs inside the fenced shell")
+    if (
+        launcher
+        and environ.get(b"CLAUDE_CODE_SHELL_PREFIX", b"").decode("utf-8", "surrogateescape") == launcher
+    ):
+        return engine, ""
+    if launcher and call.event == "PreToolUse" and call.tool == "Bash":
+        return engine, f"{quote(launcher)} {quote(text)}"
+    if call.event == "PermissionRequest":
+        return engine, ""  # the same call has met, or will meet, PreToolUse
+    why = "this command would run outside the fenced shell: the shell prefix of `ringfence install` is not in force"
+    return _opaque(fence.policy, why, "opaque.no-engine"), ""
+
+
+def _opaque(policy: Policy, why: str, code: str) -> Decision:
+    return Decision(policy.opaque, code, "", _OPAQUE, why)
+
+
+def reason(decision: Decision) -> str:
+    """One refusal in words for a model: what, which rule, what next."""
+    text = f"ringfence {decision.verdict} [{decision.code}]: {decision.message}. Rule: {decision.rule}."
+    return f"{text} Next: {decision.hint}." if decision.hint else text
+
+
+def quote(text: str) -> str:
+    """One word for a POSIX shell."""
+    return "'" + text.replace("'", "'\"'\"'") + "'"
+
+
+def _session_event(call: ToolCall) -> str:
+    from ringfence.pipelines import session
+
+    name = session.session_name(call.agent, call.session)
+    session.sweep(keep=name)
+    if call.event == "SessionEnd" and call.session:
+        session.end(name)
+    return ""
+
+
+def _exists(path: str) -> bool:
+    from posix import lstat
+
+    try:
+        lstat(path)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _watchdog(seconds: float, event: list[str]) -> Callable[[], None]:
+    """Answer with a denial and end the process if it is not disarmed in time.
+
+    A thread and not SIGALRM: a handler runs only once the blocked call returns, and a dead disk does not return.
+    """
+    done = allocate_lock()
+    done.acquire()
+
+    def wait() -> None:
+        if done.acquire(timeout=seconds):
+            return
+        from ringfence.agents import claude
+
+        why = f"ringfence refused this call: it could not be judged within {seconds:g} seconds (a slow disk?)"
+        complain(why)
+        _write_all(1, claude.refuse(event[0], why).encode("ascii", "replace"))
+        _exit(EXIT_OK)
+
+    start_new_thread(wait, ())
+    return done.release
+
+
+def _read_all(fd: int) -> bytes:
+    parts = []
+    size = 0
+    while part := read(fd, 1 << 20):
+        parts.append(part)
+        size += len(part)
+        if size > _LIMIT:
+            raise WireError("claude", f"the hook's payload is larger than {_LIMIT} bytes")
+    return b"".join(parts)
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    while data:
+        data = data[write(fd, data) :]
+
+
+def complain(text: str) -> None:
+    try:
+        _write_all(2, (text + "\n").encode("utf-8", "backslashreplace"))
+    except OSError:
+        pass  # nobody reads stderr; the answer on stdout is what counts

@@ -1,0 +1,209 @@
+"""What a session owns: the private temp folder, the private caches, the environment that points there.
+
+A session is (agent, the agent's session id); sub-agents share it. `run` and `shell` without one get a folder of their
+own for the call. Hot: built-in modules only.
+"""
+
+from __future__ import annotations
+
+from _stat import S_ISDIR
+from posix import geteuid, getpid, lstat, mkdir, rmdir
+
+from ringfence.errors import NotEnforcedError
+from ringfence.model import Access, Located, Rule, Zone, ZoneKind
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ringfence.model import Policy, Site
+
+_TEMP_RULE = Rule("temp", "built in")
+_SHARED_RULE = Rule("temp.shared", "built in")
+_SCRATCH_RULE = Rule("scratch", "built in")
+_CACHE_RULE = Rule("caches", "built in")
+_SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
+SHARED = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - names in a policy; nothing is opened here
+
+# variable -> sub-folder. Package managers' and compilers' caches: a shared one could be poisoned for every other
+# project, a refused one breaks every install. Sources: each tool's documentation, as of 2026.
+CACHE_VARIABLES: Mapping[str, str] = {
+    "XDG_CACHE_HOME": "xdg",
+    "PIP_CACHE_DIR": "pip",
+    "UV_CACHE_DIR": "uv",
+    "PDM_CACHE_DIR": "pdm",
+    "POETRY_CACHE_DIR": "poetry",
+    "PRE_COMMIT_HOME": "pre-commit",
+    "npm_config_cache": "npm",
+    "npm_config_store_dir": "pnpm-store",
+    "YARN_CACHE_FOLDER": "yarn",
+    "BUN_INSTALL_CACHE_DIR": "bun",
+    "DENO_DIR": "deno",
+    "NODE_COMPILE_CACHE": "node",
+    "CARGO_HOME": "cargo",
+    "GOMODCACHE": "go-mod",
+    "GOCACHE": "go-build",
+    "GRADLE_USER_HOME": "gradle",
+    "CCACHE_DIR": "ccache",
+    "SCCACHE_DIR": "sccache",
+    "NUGET_PACKAGES": "nuget",
+    "COMPOSER_CACHE_DIR": "composer",
+    "BUNDLE_USER_CACHE": "bundle",
+    "HEX_HOME": "hex",
+    "MIX_HOME": "mix",
+}
+
+
+def session_name(agent: str, session: str) -> str:
+    """`AGENT-ID`, or `call-PID` where there is no session.
+
+    A folder name, and a short one: Unix socket paths below it end at 107 bytes.
+    """
+    word = "".join(c if c in _SAFE else "_" for c in session)[:18]
+    return f"{agent}-{word}" if word else f"call-{getpid()}"
+
+
+def temp_base(uid: int | None = None) -> str:
+    """The folder of every session's temp folder. On the system's temp disk: /run is small and in memory."""
+    return f"/tmp/ringfence-{geteuid() if uid is None else uid}"  # noqa: S108 - owner checked in `make_private`
+
+
+def temp_folder(name: str) -> str:
+    return f"{temp_base()}/{name}"
+
+
+def cache_folder(policy: Policy) -> str:
+    """One folder for each workspace, kept between sessions."""
+    root = policy.workspace[0] if policy.workspace else "none"
+    tail = "".join(c if c in _SAFE else "_" for c in root.rpartition("/")[2])[:24]
+    return f"{policy.folders.cache}/work/{tail}-{digest(root):016x}"
+
+
+def digest(text: str) -> int:
+    """FNV-1a, 64 bits: a short name for a path, stable between runs. Not a secret and not a check."""
+    value = 0xCBF29CE484222325
+    for byte in text.encode("utf-8", "surrogateescape"):
+        value = (value ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    return value
+
+
+def with_session(policy: Policy, name: str) -> Policy:
+    """The policy plus the zones that a session owns, by name; nothing is created."""
+    if not policy.restricted:
+        return policy
+    zones = list(policy.zones)
+    if policy.temp == "private":
+        zones.append(Zone(temp_folder(name), Access.WRITE, ZoneKind.TEMP, _TEMP_RULE))
+    elif policy.temp == "shared":
+        zones.extend(Zone(root, Access.WRITE, ZoneKind.TEMP, _SHARED_RULE) for root in SHARED)
+    if policy.caches == "private":
+        zones.append(Zone(cache_folder(policy), Access.WRITE, ZoneKind.CACHE, _CACHE_RULE))
+    return policy._replace(zones=tuple(zones))
+
+
+def with_scratch(
+    policy: Policy, scratch: tuple[tuple[str, Access], ...], locate: Callable[[str], Site]
+) -> Policy:
+    """The policy plus the agent's own folders. A folder that leads elsewhere by a link is not granted, and none that
+    holds or lies in something the policy names."""
+    zones = list(policy.zones)
+    for path, access in scratch:
+        site = locate(path)
+        if (
+            isinstance(site, Located)
+            and not site.magic
+            and not any(_meet(site.path, z.root) for z in policy.zones)
+        ):
+            zones.append(Zone(site.path, access, ZoneKind.SCRATCH, _SCRATCH_RULE))
+    return policy._replace(zones=tuple(zones))
+
+
+def _meet(one: str, other: str) -> bool:
+    return one == other or one.startswith(other.rstrip("/") + "/") or other.startswith(one.rstrip("/") + "/")
+
+
+def make_private(path: str, base: str) -> None:
+    """Create `path` and its parents below `base`, mode 0700, and make sure that all of them are ours.
+
+    `base` itself may lie in a folder that others can write (/tmp), so a link or a stranger's folder in its place is
+    refused: NotEnforcedError.
+    """
+    rest = path[len(base) :].strip("/")
+    at = base
+    for part in ["", *rest.split("/")]:
+        at = f"{at}/{part}" if part else at
+        try:
+            mkdir(at, 0o700)
+        except FileExistsError:
+            st = lstat(at)
+            if not S_ISDIR(st.st_mode) or st.st_uid != geteuid() or st.st_mode & 0o022:
+                raise NotEnforcedError(
+                    f"{at} is not a private folder of this user, so nothing is kept in it",
+                    "remove it, or set temp and caches in the policy",
+                ) from None
+        except FileNotFoundError:
+            _make_parents(at)
+
+
+def _make_parents(path: str) -> None:
+    import os
+
+    os.makedirs(path, 0o700, exist_ok=True)
+
+
+def environment(policy: Policy, name: str) -> dict[str, str]:
+    """The variables that point a program at the session's folders."""
+    made: dict[str, str] = {}
+    if policy.restricted and policy.temp == "private":
+        made["TMPDIR"] = made["TMP"] = made["TEMP"] = temp_folder(name)
+    if policy.restricted and policy.caches == "private":
+        folder = cache_folder(policy)
+        for variable, part in CACHE_VARIABLES.items():
+            made[variable] = f"{folder}/{part}"
+        made["MAVEN_ARGS"] = f"-Dmaven.repo.local={folder}/maven"  # Maven 3.9 and newer
+    return made
+
+
+def prepare(policy: Policy, name: str) -> None:
+    """Create the folders that `environment` names. Raises NotEnforcedError if one is somebody else's."""
+    if not policy.restricted:
+        return
+    if policy.temp == "private":
+        make_private(temp_folder(name), temp_base())
+    if policy.caches == "private":
+        make_private(cache_folder(policy), policy.folders.cache)
+
+
+def end(name: str) -> None:
+    """Remove what a session owned, at its end. Nearly always empty, and then without the 7 ms that shutil costs."""
+    try:
+        rmdir(temp_folder(name))
+    except FileNotFoundError:
+        return
+    except OSError:
+        import shutil
+
+        shutil.rmtree(temp_folder(name), ignore_errors=True)
+
+
+def sweep(keep: str, age: float = 7 * 86_400.0) -> None:
+    """Remove the folders of calls whose process is gone and of sessions older than `age` seconds. Cold."""
+    import os
+    import shutil
+    import time
+
+    base = temp_base()
+    try:
+        entries = list(os.scandir(base))
+    except OSError:
+        return
+    for entry in entries:
+        if entry.name == keep or not entry.is_dir(follow_symlinks=False):
+            continue
+        kind, _, number = entry.name.partition("-")
+        if kind == "call" and number.isdigit():
+            stale = not os.path.exists(f"/proc/{number}")
+        else:
+            stale = time.time() - entry.stat(follow_symlinks=False).st_mtime > age
+        if stale:
+            shutil.rmtree(entry.path, ignore_errors=True)
