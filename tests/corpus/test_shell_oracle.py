@@ -8,7 +8,7 @@ import shutil
 import oracle
 import pytest
 import shell_cases
-from conftest import needs_parser
+from shell_rig import PARSE, needs_parser
 from ringfence.model import Op, Surroundings
 from ringfence.pipelines.command import LocalDisk
 from ringfence.shell.reading import read
@@ -87,7 +87,9 @@ SPELLINGS = ("new", "./new", "d/new", "$PWD/new", "d/../new")
 
 
 def fill(form, name):
-    return form.replace("N", name).replace("EXDEV", "").replace("A", "a.txt").replace("B", "b.txt").replace("S", "src").replace("D", "d")
+    for letter, known in (("A", "a.txt"), ("B", "b.txt"), ("S", "src"), ("D", "d")):
+        form = form.replace(letter, known)
+    return form.replace("N", name)
 
 
 def commands():
@@ -98,8 +100,7 @@ def commands():
             name = SPELLINGS[(index + len(place_id)) % len(SPELLINGS)]
             if "'" in form or form_id in ("split", "csplit", "curl"):
                 name = "new"
-            safe = form.replace("END", "EOF_").replace("$PWD", "@P@")
-            text = fill(safe, name).replace("@P@", "$PWD")
+            text = fill(form.replace("END", "eof").replace("$PWD", "@p@"), name).replace("@p@", "$PWD")
             yield f"{form_id}-{place_id}", place.replace("FORM", text), place_id in EXACT
 
 
@@ -111,12 +112,12 @@ def test_there_are_enough_of_them():
 
 
 @pytest.mark.parametrize(("name", "command", "exact"), CASES, ids=[c[0] for c in CASES])
-def test_every_change_was_predicted(name, command, exact, tmp_path, shell_parse):
+def test_every_change_was_predicted(name, command, exact, tmp_path):
     root = str(tmp_path / "tree")
     os.makedirs(root)
     oracle.plant(root)
     reading = read(
-        command, parse=shell_parse, dialect="bash", at=Surroundings(root, root), env={}, disk=LocalDisk()
+        command, parse=PARSE, dialect="bash", at=Surroundings(root, root), env={}, disk=LocalDisk()
     )
     assert not reading.unknowns
     predicted = oracle.spots(reading.uses)
@@ -137,7 +138,7 @@ ALLOWED = [r for r in shell_cases.rows() if r["expect"] == "allow" and "norun" n
 
 
 @pytest.mark.parametrize("row", ALLOWED, ids=[r["id"] for r in ALLOWED])
-def test_allowed_rows_change_what_was_predicted(row, tmp_path, shell_parse):
+def test_allowed_rows_change_what_was_predicted(row, tmp_path):
     """The corpus rows whose verdict is allow, for real; their trees lie wholly inside the temporary folder."""
     root = str(tmp_path / "tree")
     os.makedirs(root)
@@ -146,7 +147,7 @@ def test_allowed_rows_change_what_was_predicted(row, tmp_path, shell_parse):
     home = None if row["home"] is None else shell_cases.place(root, row["home"])
     env = {k: shell_cases.fill(v, root) for k, v in row.get("env", {}).items()}
     command = shell_cases.fill(row["command"], root)
-    reading = read(command, parse=shell_parse, dialect="bash", at=Surroundings(cwd, home), env=env, disk=LocalDisk())
+    reading = read(command, parse=PARSE, dialect="bash", at=Surroundings(cwd, home), env=env, disk=LocalDisk())
     assert not reading.unknowns
     predicted = oracle.spots(reading.uses)
     before = oracle.snapshot(root)

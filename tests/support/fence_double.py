@@ -104,7 +104,7 @@ class FenceDouble:
                     return True
         return False
 
-    def check(self, path, op, cwd):
+    def check(self, path, op, *, cwd):
         self.asked.append((path, op, cwd))
         try:
             return self._check(path, op, cwd)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 
 from ringfence.kernel.parser_process import run_parser
-from ringfence.model import CommandDecision, Decision, Op, Rule, Surroundings, Verdict
+from ringfence.model import Access, CommandDecision, Decision, Op, Surroundings, Verdict, ZoneKind
 from ringfence.shell.parsing import read_script
 from ringfence.shell.reading import read
 
@@ -15,17 +14,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from ringfence.model import Policy
     from ringfence.shell.disk import Disk
     from ringfence.shell.reading import Parse, Reading, Unknown, Use
     from ringfence.shell.tree import Refusal, Script
 
-    Check = Callable[[str, Op, str], Decision]  # (path, op, cwd)
+    Check = Callable[..., Decision]  # (path, op, *, cwd)
     Below = Callable[[str, str], Decision | None]  # (path, cwd): a refusal for something strictly below, or None
 
 MAX_READ = 64 * 1024
 MAX_NAMES = 5000
 MAX_CACHE = 512
-BUILT_IN = Rule("shell", "built in")
+_BOUNDARY = (ZoneKind.PROTECT, ZoneKind.ZONE)
 
 
 def parser_with(program: str) -> Parse:
@@ -147,9 +147,7 @@ class LocalDisk:
             if not stat.S_ISREG(os.fstat(fd).st_mode):
                 return None
             data = os.read(fd, MAX_READ + 1)
-        except OSError as failure:
-            if failure.errno == errno.EINTR:
-                return None
+        except OSError:
             return None
         finally:
             os.close(fd)
@@ -158,6 +156,73 @@ class LocalDisk:
 
 def _bytes(path: str) -> bytes:
     return path.encode("utf-8", "surrogateescape")
+
+
+_parsers: dict[str, Parse] = {}  # one for each shfmt, so that a resident process reads a text once
+
+
+def judge_text(
+    text: str,
+    check: Check,
+    *,
+    cwd: str,
+    home: str | None,
+    env: Mapping[str, str],
+    shell: str,
+    policy: Policy | None = None,
+    parser: str = "",
+) -> CommandDecision:
+    """`judge` with the parser that was installed and the disk of this machine.
+
+    `shell` is "bash", "zsh" or "sh"; `parser` an absolute path of shfmt, "" for the one beside the interpreter.
+    Without `policy` a recursive use is judged by its own path only.
+    """
+    if not parser:
+        import sys
+
+        parser = find_parser(sys.prefix, sys.executable.rpartition("/")[0])
+    parse = _parsers.get(parser)
+    if parse is None:
+        parse = _parsers[parser] = parser_with(parser)
+    disk = LocalDisk()
+    return judge(
+        text,
+        check=check,
+        below=below_of(policy, disk) if policy is not None else _nothing_below,
+        cwd=cwd,
+        home=home,
+        env=env,
+        dialect=shell,
+        parse=parse,
+        disk=disk,
+    )
+
+
+def _nothing_below(path: str, cwd: str) -> Decision | None:
+    del path, cwd
+    return None
+
+
+def below_of(policy: Policy, disk: Disk) -> Below:
+    """Refuse a recursive use above a root that may not be written: a protected checkout, a closed or read zone.
+
+    Guards do not count: everyday work is recursive around `.git` (`git clean`, `chmod -R .`), and what copies a
+    tree over one is judged name by name.
+    """
+    closed = [z for z in policy.zones if z.access is not Access.WRITE and z.kind in _BOUNDARY]
+
+    def below(path: str, cwd: str) -> Decision | None:
+        real = disk.physical(path if path.startswith("/") else f"{cwd}/{path}")
+        if real is None or not closed:
+            return None
+        prefix = real.rstrip("/") + "/"
+        for zone in closed:
+            if zone.root.startswith(prefix) and not zone.root.startswith("/proc/"):
+                why = f"{zone.root} lies below {real} and may not be changed"
+                return Decision(Verdict.DENY, f"deny.holds-{zone.kind.value}", real, zone.rule, why)
+        return None
+
+    return below
 
 
 def judge(
@@ -177,9 +242,8 @@ def judge(
     `below(path, cwd)` answers for recursive uses: a refusal if something strictly below `path` may not be
     written. `dialect` is "bash", "zsh" or "sh". Never raises for what `text` holds.
     """
-    if text.startswith("\ufeff") or not text.strip():
-        if not text.strip():
-            return CommandDecision(Verdict.ALLOW, "allow.nothing", (), "nothing to run", text)
+    if not text.strip():
+        return CommandDecision(Verdict.ALLOW, "allow.nothing", (), "nothing to run", text)
     reading = read(text, parse=parse, dialect=dialect, at=Surroundings(cwd, home), env=env, disk=disk)
     return decide(text, reading, check, below)
 
@@ -225,7 +289,7 @@ def _judge_use(use: Use, check: Check, below: Below) -> Decision:
     op = use.op
     if use.entry and op not in (Op.DELETE, Op.RENAME):
         op = Op.RENAME  # the directory entry is replaced, whatever the leaf links to
-    decision = check(use.path, op, use.cwd)
+    decision = check(use.path, op, cwd=use.cwd)
     if decision.verdict is Verdict.ALLOW and use.deep:
         return below(use.path, use.cwd) or decision
     return decision

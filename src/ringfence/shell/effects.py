@@ -103,7 +103,7 @@ def use(call: Call, state: State, role: str, word: str, *, deep: bool, sources: 
     elif role == "prefix":
         walk.touch(Op.CREATE, word + "aa", state, name)
     elif role == "sibling":
-        walk.touch(Op.CREATE, word + ".new", state, name)
+        walk.touch(Op.CREATE, word + ".gz", state, name)
         walk.touch(Op.RENAME, word, state, name, entry=True)
     elif role == "link-target":
         walk.touch(Op.LINK, word, state, name)

@@ -284,6 +284,7 @@ def _sed(call: Call) -> str | None:
         return None
     walk, state = call.walk, call.state
     scripts = [w for r, w in slots.pairs if r == "code:sed"]
+    suffix = ""
     for option, value in slots.values:
         if option in ("-f", "--file"):
             text = call.stdin if value in ("-", "/dev/stdin") else walk.known_text([value], state)
@@ -291,10 +292,12 @@ def _sed(call: Call) -> str | None:
                 name = _absolute(state, value)
                 text = walk.disk.read_text(name) if name not in (UNKNOWN, *state.touched) else None
             scripts.append(UNKNOWN if text is None else text)
-        elif option in ("-i", "--in-place") and value and "/" in value:
-            # The suffix names the backup: a `*` in it is the file, a slash leaves the folder.
-            walk.touch(Op.CREATE, value.replace("*", "x"), state, "sed backup")
+        elif option in ("-i", "--in-place"):
+            suffix = value
     sed_script(call, "\n".join(scripts))
+    for role, word in slots.pairs:
+        if suffix and role == "write":
+            _backup(call, word, suffix)
     edits = bool(slots.present & {"-i", "--in-place", "-I"})
     follows = "--follow-symlinks" in slots.present
     for role, word in slots.pairs:
@@ -303,6 +306,17 @@ def _sed(call: Call) -> str | None:
         elif role in ("read", "write"):
             walk.touch(Op.READ, word, state, call.name)
     return None
+
+
+def _backup(call: Call, word: str, suffix: str) -> None:
+    """`sed -iSUFFIX`: beside the file, or with a slash wherever it says; a `*` in it stands for the file's name."""
+    folder, slash, base = word.rpartition("/")
+    name = suffix.replace("*", base) if "*" in suffix else base + suffix
+    if UNKNOWN in word or UNKNOWN in suffix:
+        name, folder, slash = UNKNOWN, "", ""
+    call.walk.touch(Op.CREATE, f"{folder}{slash}{name}", call.state, "sed backup")
+    if "/" in name and folder:
+        call.walk.touch(Op.CREATE, name, call.state, "sed backup")
 
 
 def _patch(call: Call) -> str | None:

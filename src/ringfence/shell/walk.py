@@ -96,8 +96,8 @@ class Walk:
             return
         twin = state.copy()
         self.sequence(script.body, state, None)
-        self._as_bash_too(text, twin, None)
-        state = join(state, twin)
+        if self._as_bash_too(text, twin, None):
+            state = join(state, twin)
         for code in self.traps[:20]:
             self.code(code, state.copy(), "trap")
 
