@@ -9,6 +9,7 @@ import oracle
 import pytest
 import shell_cases
 from shell_rig import PARSE, needs_parser
+
 from ringfence.model import Op, Surroundings
 from ringfence.pipelines.command import LocalDisk
 from ringfence.shell.reading import read
@@ -43,7 +44,7 @@ FORMS = {
     "find": "find S -name '*.py' -fprint N",
     "tar": "tar -cf N -C S main.py",
     "gzip": "gzip -c A > N",
-    "python": "python3 -c 'open(\"N\", \"w\").write(\"x\")'",
+    "python": 'python3 -c \'open("N", "w").write("x")\'',
     "awk": "awk '{print > \"N\"}' A",
     "sed-w": "sed -n 'w N' A",
     "split": "split -b 4 A N",
@@ -76,7 +77,7 @@ PLACES = {
     "while": "n=0; while [ $n -lt 1 ]; do n=1\nFORM\ndone",
     "case": "case x in x)\nFORM\n;; esac",
     "function": "f() {\nFORM\n}\nf",
-    "substitution": ": \"$(\nFORM\n)\"",
+    "substitution": ': "$(\nFORM\n)"',
     "pipe": ": | {\nFORM\n}",
     "background": "{\nFORM\n} &\nwait",
     "trap": "f() {\nFORM\n}\ntrap f EXIT",
@@ -129,12 +130,21 @@ def test_every_change_was_predicted(name, command, exact, tmp_path):
     assert oracle.uncovered(real, predicted) == []
     if exact:
         for spot, below, use in predicted:
-            touched = any(p == spot or (below and p.startswith(spot + "/")) or (use.op is Op.CREATE and p.startswith(spot[:-2])) for p in real)
+            touched = any(
+                p == spot
+                or (below and p.startswith(spot + "/"))
+                or (use.op is Op.CREATE and p.startswith(spot[:-2]))
+                for p in real
+            )
             assert touched or use.op is Op.LINK or use.soft or os.path.isdir(spot), f"{use} never happens"
     shutil.rmtree(root)
 
 
-ALLOWED = [r for r in shell_cases.rows() if r["expect"] == "allow" and "norun" not in r and r.get("shell", "bash") == "bash"]
+ALLOWED = [
+    r
+    for r in shell_cases.rows()
+    if r["expect"] == "allow" and "norun" not in r and r.get("shell", "bash") == "bash"
+]
 
 
 @pytest.mark.parametrize("row", ALLOWED, ids=[r["id"] for r in ALLOWED])
@@ -147,7 +157,9 @@ def test_allowed_rows_change_what_was_predicted(row, tmp_path):
     home = None if row["home"] is None else shell_cases.place(root, row["home"])
     env = {k: shell_cases.fill(v, root) for k, v in row.get("env", {}).items()}
     command = shell_cases.fill(row["command"], root)
-    reading = read(command, parse=PARSE, dialect="bash", at=Surroundings(cwd, home), env=env, disk=LocalDisk())
+    reading = read(
+        command, parse=PARSE, dialect="bash", at=Surroundings(cwd, home), env=env, disk=LocalDisk()
+    )
     assert not reading.unknowns
     predicted = oracle.spots(reading.uses)
     before = oracle.snapshot(root)

@@ -16,7 +16,7 @@ RULE = Rule("double", "test")
 GUARDED = (".git/hooks", ".git/config", ".git/info/attributes", ".git/commondir", ".git/config.worktree")
 
 
-class Unresolvable(Exception):
+class UnresolvableError(Exception):
     """No system call would reach it."""
 
 
@@ -28,7 +28,7 @@ def resolve(path, *, follow=True):
     """The physical path of what a call would reach; a missing tail is kept, folded as text."""
     raw = encode(path)
     if b"\0" in raw or not raw.startswith(b"/") or len(raw) >= 4096:
-        raise Unresolvable(path)
+        raise UnresolvableError(path)
     hops = 0
     parts = [p for p in raw.split(b"/") if p not in (b"", b".")]
     fd = os.open(b"/", os.O_PATH)
@@ -36,22 +36,24 @@ def resolve(path, *, follow=True):
         index = 0
         while index < len(parts):
             last = index == len(parts) - 1
-            flags = os.O_PATH | (os.O_NOFOLLOW if last and not follow else 0) | (0 if last else os.O_DIRECTORY)
+            flags = (
+                os.O_PATH | (os.O_NOFOLLOW if last and not follow else 0) | (0 if last else os.O_DIRECTORY)
+            )
             try:
                 step = os.open(parts[index], flags, dir_fd=fd)
             except OSError as failure:
                 if failure.errno != errno.ENOENT:
-                    raise Unresolvable(path) from None
+                    raise UnresolvableError(path) from None
                 here = os.readlink(f"/proc/self/fd/{fd}".encode())
                 try:
                     link = os.readlink(parts[index], dir_fd=fd)
                 except OSError:
                     if any(len(p) > 255 for p in parts[index:]):
-                        raise Unresolvable(path) from None
+                        raise UnresolvableError(path) from None
                     return os.fsdecode(os.path.normpath(here + b"/" + b"/".join(parts[index:])))
                 hops += 1
                 if hops > 40:
-                    raise Unresolvable(path) from None
+                    raise UnresolvableError(path) from None
                 whole = link if link.startswith(b"/") else here + b"/" + link
                 parts = [p for p in whole.split(b"/") if p not in (b"", b".")] + parts[index + 1 :]
                 os.close(fd)
@@ -108,29 +110,31 @@ class FenceDouble:
         self.asked.append((path, op, cwd))
         try:
             return self._check(path, op, cwd)
-        except Unresolvable:
+        except UnresolvableError:
             return self._answer(op is Op.READ, "invalid.unresolvable", path, op)
 
     def _check(self, path, op, cwd):
         if path == "":
-            raise Unresolvable(path)
+            raise UnresolvableError(path)
         if path.startswith("~"):
             name, slash, rest = path[1:].partition("/")
             if name:
                 try:
                     base = pwd.getpwnam(name).pw_dir
                 except KeyError:
-                    raise Unresolvable(path) from None
+                    raise UnresolvableError(path) from None
             elif self.home:
                 base = self.home
             else:
-                raise Unresolvable(path)
+                raise UnresolvableError(path)
             path = base + slash + rest
         if not path.startswith("/"):
             path = f"{cwd}/{path}"
         if op is Op.READ:
             return self._answer(True, "allow.read", path, op)
-        if os.path.normpath(path).startswith(("/proc/", "/dev/fd/")) and not os.path.normpath(path).startswith("/proc/self/cwd"):
+        if os.path.normpath(path).startswith(("/proc/", "/dev/fd/")) and not os.path.normpath(
+            path
+        ).startswith("/proc/self/cwd"):
             return self._answer(False, "deny.magic", path, op)
         entry = op in (Op.DELETE, Op.RENAME)
         real = resolve(path, follow=not entry or path.endswith(("/", "/.", "/..")))
@@ -161,7 +165,7 @@ class FenceDouble:
     def below(self, path, cwd):
         try:
             real = resolve(path if path.startswith("/") else f"{cwd}/{path}")
-        except Unresolvable:
+        except UnresolvableError:
             return None
         for root in self.protected:
             if inside(root, real) and root != real:

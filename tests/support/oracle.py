@@ -18,7 +18,12 @@ ENV = {
 
 def plant(root):
     """The tree that every generated command starts from."""
-    for name, text in (("a.txt", "alpha\nbeta\n"), ("b.txt", "b\n"), ("src/main.py", "print(1)\n"), ("src/x.tmp", "t\n")):
+    for name, text in (
+        ("a.txt", "alpha\nbeta\n"),
+        ("b.txt", "b\n"),
+        ("src/main.py", "print(1)\n"),
+        ("src/x.tmp", "t\n"),
+    ):
         path = os.path.join(root, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="utf-8") as out:
@@ -39,7 +44,7 @@ def snapshot(root):
                 seen[path] = ("l", os.readlink(path))
             elif stat.S_ISREG(info.st_mode):
                 with open(path, "rb") as data:
-                    digest = hashlib.sha1(data.read()).hexdigest()
+                    digest = hashlib.sha256(data.read()).hexdigest()
                 seen[path] = ("f", info.st_mode, info.st_ino, info.st_mtime_ns, digest)
             else:
                 seen[path] = ("o", info.st_mode)

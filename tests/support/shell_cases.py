@@ -32,18 +32,28 @@ def place(root, relative):
 
 
 def run_git(args, cwd):
-    subprocess.run(["git", *args], cwd=cwd, env=GIT_ENV, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    subprocess.run(
+        ["git", *args], cwd=cwd, env=GIT_ENV, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
 
 
 def build(setup, root):
     for step in setup:
-        verb = next(k for k in step if k in ("mkdir", "file", "symlink", "hardlink", "fifo", "chmod", "git", "worktree"))
+        verb = next(
+            k
+            for k in step
+            if k in ("mkdir", "file", "symlink", "hardlink", "fifo", "chmod", "git", "worktree")
+        )
         path = place(root, step[verb])
         os.makedirs(os.path.dirname(path), exist_ok=True)
         if verb == "mkdir":
             os.makedirs(path, exist_ok=True)
         elif verb == "file":
-            data = base64.b64decode(step["b64"]) if "b64" in step else fill(step.get("text", "x\n"), root).encode("utf-8", "surrogateescape")
+            data = (
+                base64.b64decode(step["b64"])
+                if "b64" in step
+                else fill(step.get("text", "x\n"), root).encode("utf-8", "surrogateescape")
+            )
             with open(path, "wb") as out:
                 out.write(data)
         elif verb == "symlink":

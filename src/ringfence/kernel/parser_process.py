@@ -43,72 +43,74 @@ def run_parser(program: str, dialect: str, text: bytes, seconds: float = MAX_SEC
 
 
 def _exchange(argv: tuple[str, ...], text: bytes, seconds: float) -> Answer:
-    import select
-
     deadline = time.monotonic() + seconds
     opened: list[int] = []
     pid = 0
     try:
-        in_read, in_write = os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
-        opened += (in_read, in_write)
-        out_read, out_write = os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
-        opened += (out_read, out_write)
+        for _ in range(2):
+            opened.extend(os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe())
+        in_read, in_write, out_read, out_write = opened
         actions = (
             (os.POSIX_SPAWN_DUP2, in_read, 0),
             (os.POSIX_SPAWN_DUP2, out_write, 1),
             (os.POSIX_SPAWN_DUP2, out_write, 2),
         )
-        # A caller that blocked or ignored signals must not pass that on: SIGPIPE and SIGKILL end the child.
         pid = os.posix_spawn(argv[0], argv, {}, file_actions=actions)
         for fd in (in_read, out_write):
             os.close(fd)
             opened.remove(fd)
-        os.set_blocking(in_write, False)
-        os.set_blocking(out_read, False)
-        poller = select.poll()
-        poller.register(out_read, select.POLLIN | select.POLLHUP)
-        view = memoryview(text)
-        chunks: list[bytes] = []
-        size = 0
-        view = _feed(in_write, view)
-        if view:
-            poller.register(in_write, select.POLLOUT)
-        else:
-            os.close(in_write)
-            opened.remove(in_write)
-        late = False
-        while True:
-            left = deadline - time.monotonic()
-            if left <= 0 or size > MAX_ANSWER:
-                late = True
-                break
-            for fd, _event in poller.poll(left * 1000):
-                if fd == in_write and view:
-                    view = _feed(in_write, view)
-                    if not view:
-                        poller.unregister(in_write)
-                        os.close(in_write)
-                        opened.remove(in_write)
-                elif fd == out_read:
-                    try:
-                        chunk = os.read(out_read, 1 << 18)
-                    except BlockingIOError:
-                        continue
-                    if not chunk:
-                        status = os.waitpid(pid, 0)[1]
-                        pid = 0
-                        return _answer(status, b"".join(chunks))
-                    chunks.append(chunk)
-                    size += len(chunk)
-        if late:
-            why = f"the parser took longer than {seconds} s" if size <= MAX_ANSWER else "the answer is too large"
-            return Answer(ok=False, json="", detail=why, code="opaque.parser-limit")
+        output = _converse(in_write, out_read, opened, text, deadline)
+        if output is None:
+            return Answer(
+                ok=False, json="", detail=f"no answer within {seconds} s", code="opaque.parser-limit"
+            )
+        if len(output) > MAX_ANSWER:
+            return Answer(ok=False, json="", detail="the answer is too large", code="opaque.parser-limit")
+        status = os.waitpid(pid, 0)[1]
+        pid = 0
+        return _answer(status, output)
     finally:
         for fd in opened:
             os.close(fd)
         if pid:
             os.kill(pid, 9)
             os.waitpid(pid, 0)
+
+
+def _converse(feed: int, drain: int, opened: list[int], text: bytes, deadline: float) -> bytes | None:
+    """Write `text` and read to the end, whichever is ready; None when the deadline passes first."""
+    import select
+
+    os.set_blocking(feed, False)
+    os.set_blocking(drain, False)
+    poller = select.poll()
+    poller.register(drain, select.POLLIN | select.POLLHUP)
+    view = _feed(feed, memoryview(text))
+    if view:
+        poller.register(feed, select.POLLOUT)
+    else:
+        os.close(feed)
+        opened.remove(feed)
+    chunks: list[bytes] = []
+    size = 0
+    while size <= MAX_ANSWER:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return None
+        for fd, _event in poller.poll(left * 1000):
+            if fd == feed and view:
+                view = _feed(feed, view)
+                if not view:
+                    poller.unregister(feed)
+                    os.close(feed)
+                    opened.remove(feed)
+            elif fd == drain:
+                chunk = os.read(drain, 1 << 18)
+                if not chunk:
+                    return b"".join(chunks)
+                chunks.append(chunk)
+                size += len(chunk)
+    return b"".join(chunks)
 
 
 def _feed(fd: int, view: memoryview) -> memoryview:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from ringfence.shell.tree import Refusal, Script
 
     Check = Callable[..., Decision]  # (path, op, *, cwd)
-    Below = Callable[[str, str], Decision | None]  # (path, cwd): a refusal for something strictly below, or None
+    Below = Callable[
+        [str, str], Decision | None
+    ]  # (path, cwd): a refusal for something strictly below, or None
 
 MAX_READ = 64 * 1024
 MAX_NAMES = 5000
@@ -111,7 +113,8 @@ class LocalDisk:
 
     def names(self, path: str) -> tuple[str, ...] | None:
         if path not in self._listed:
-            found: list[str] | None = []
+            found: list[str] = []
+            listed = True
             try:
                 with os.scandir(_bytes(path)) as entries:
                     for entry in entries:
@@ -120,8 +123,8 @@ class LocalDisk:
                             found.append("\0")  # too many to know: reads as an unknown name
                             break
             except (OSError, ValueError):
-                found = None
-            self._listed[path] = None if found is None else tuple(sorted(found))
+                listed = False
+            self._listed[path] = tuple(sorted(found)) if listed else None
         return self._listed[path]
 
     def physical(self, path: str) -> str | None:
@@ -271,7 +274,9 @@ def decide(text: str, reading: Reading, check: Check, below: Below) -> CommandDe
         span = _span(text, first)
         message = f"the text does not tell what this would touch: {first.why}"
         return CommandDecision(Verdict.ASK, first.code, tuple(decisions), message + span, text)
-    return CommandDecision(Verdict.ALLOW, "allow.command", tuple(decisions), "every named path is allowed", text)
+    return CommandDecision(
+        Verdict.ALLOW, "allow.command", tuple(decisions), "every named path is allowed", text
+    )
 
 
 def _soften(use: Use) -> Unknown:
@@ -281,7 +286,11 @@ def _soften(use: Use) -> Unknown:
 
 
 def _span(text: str, unknown: Unknown) -> str:
-    part = text.encode("utf-8", "surrogateescape")[unknown.start : unknown.end].decode("utf-8", "replace").strip()
+    part = (
+        text.encode("utf-8", "surrogateescape")[unknown.start : unknown.end]
+        .decode("utf-8", "replace")
+        .strip()
+    )
     return f" (in {part[:80]!r})" if part and part != text.strip() else ""
 
 

@@ -26,7 +26,7 @@ def awk_program(call: Call, program: str, operands: list[str], assigned: dict[st
     _Reader(call, tokens, operands, assigned).run()
 
 
-def _tokens(text: str) -> list[Token] | None:  # noqa: C901  # a lexer
+def _tokens(text: str) -> list[Token] | None:  # noqa: PLR0915  # a lexer
     out: list[Token] = []
     i = 0
     while i < len(text):
@@ -46,7 +46,9 @@ def _tokens(text: str) -> list[Token] | None:  # noqa: C901  # a lexer
             if value is None:
                 return None
             out.append(("str", value))
-        elif c == "/" and (not out or not (out[-1][0] in ("name", "num", "str", "re") or out[-1][1] in (")", "]", "$"))):
+        elif c == "/" and (
+            not out or not (out[-1][0] in ("name", "num", "str", "re") or out[-1][1] in (")", "]", "$"))
+        ):
             j = i + 1
             inside = False
             while j < len(text) and (text[j] != "/" or inside):
@@ -80,7 +82,29 @@ def _tokens(text: str) -> list[Token] | None:  # noqa: C901  # a lexer
             return None
         else:
             two = text[i : i + 2]
-            op = two if two in (">>", "||", "&&", "|&", "==", "!=", "<=", ">=", "++", "--", "+=", "-=", "*=", "/=", "%=", "^=") else c
+            op = (
+                two
+                if two
+                in (
+                    ">>",
+                    "||",
+                    "&&",
+                    "|&",
+                    "==",
+                    "!=",
+                    "<=",
+                    ">=",
+                    "++",
+                    "--",
+                    "+=",
+                    "-=",
+                    "*=",
+                    "/=",
+                    "%=",
+                    "^=",
+                )
+                else c
+            )
             out.append(("op", op))
             i += len(op)
     return out
@@ -107,14 +131,18 @@ def _string(text: str, i: int) -> tuple[str | None, int]:
 
 
 class _Reader:
-    def __init__(self, call: Call, tokens: list[Token], operands: list[str], assigned: dict[str, str]) -> None:
+    def __init__(
+        self, call: Call, tokens: list[Token], operands: list[str], assigned: dict[str, str]
+    ) -> None:
         self.call = call
         self.tokens = tokens
         self.operands = operands
         self.variables = dict(assigned)
         for index, (kind, text) in enumerate(tokens):
             follower = tokens[index + 1][1] if index + 1 < len(tokens) else ""
-            if kind == "name" and (follower in ("=", "++", "--", "+=", "-=") or text in ("sub", "gsub", "split")):
+            if kind == "name" and (
+                follower in ("=", "++", "--", "+=", "-=") or text in ("sub", "gsub", "split")
+            ):
                 self.variables.pop(text, None)
         if any(t[1] in ("sub", "gsub", "getline") for t in tokens):
             self.variables.clear()
@@ -134,8 +162,17 @@ class _Reader:
             elif kind == "op" and text in ("|", "|&"):
                 follower = self.tokens[i + 1][1] if i + 1 < len(self.tokens) else ""
                 if follower == "getline":
-                    self.code(self.tokens[i - 1 : i], closed=i < 2 or self.tokens[i - 2][1] in ("{", ";", "(", "\n", "while"))
-            elif kind == "name" and i + 1 < len(self.tokens) and self.tokens[i + 1][1] == "(" and i > 0 and self.tokens[i - 1][1] == "@":
+                    self.code(
+                        self.tokens[i - 1 : i],
+                        closed=i < 2 or self.tokens[i - 2][1] in ("{", ";", "(", "\n", "while"),
+                    )
+            elif (
+                kind == "name"
+                and i + 1 < len(self.tokens)
+                and self.tokens[i + 1][1] == "("
+                and i > 0
+                and self.tokens[i - 1][1] == "@"
+            ):
                 self.unknown("an indirect call")
             i += 1
 
@@ -194,7 +231,12 @@ class _Reader:
                 return None if any(c in text for c in RESERVED) else text
             if kind == "name":
                 return self.variables.get(text)
-        if len(tokens) == 4 and tokens[0] == ("name", "ARGV") and tokens[2][0] == "num" and tokens[2][1].isdigit():
+        if (
+            len(tokens) == 4
+            and tokens[0] == ("name", "ARGV")
+            and tokens[2][0] == "num"
+            and tokens[2][1].isdigit()
+        ):
             index = int(tokens[2][1])
             return self.operands[index - 1] if 0 < index <= len(self.operands) else None
         if tokens and all(k in ("str", "name") for k, _ in tokens):

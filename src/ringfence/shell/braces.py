@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from ringfence.shell.tree import Lit, Quoted, Word
 
 TYPE_CHECKING = False
@@ -11,7 +13,7 @@ if TYPE_CHECKING:
 MAX_WORDS = 2000
 
 
-class TooMany(Exception):
+class TooManyError(Exception):
     """More words than are worth judging."""
 
 
@@ -64,19 +66,21 @@ def _expand(units: list[Part | str]) -> list[list[Part | str]]:
         if commas:
             edges = [opening, *commas, closing]
             arms = []
-            for a, b in zip(edges, edges[1:], strict=False):
+            for a, b in itertools.pairwise(edges):
                 arms.extend(_expand(units[a + 1 : b]))
         else:
-            sequence = _sequence("".join(u for u in inner if isinstance(u, str))) if all(
-                isinstance(u, str) for u in inner
-            ) else None
+            sequence = (
+                _sequence("".join(u for u in inner if isinstance(u, str)))
+                if all(isinstance(u, str) for u in inner)
+                else None
+            )
             if sequence is None:
                 start = opening + 1
                 continue
             arms = [list(text) for text in sequence]
         tails = _expand(units[closing + 1 :])
         if len(arms) * len(tails) > MAX_WORDS:
-            raise TooMany
+            raise TooManyError
         head = units[:opening]
         return [[*head, *arm, *tail] for arm in arms for tail in tails]
 
@@ -111,7 +115,7 @@ def _sequence(text: str) -> list[str] | None:
         a, b = int(low), int(high)
         width = max(len(low), len(high)) if any(_padded(e) for e in (low, high)) else 0
         if abs(a - b) // step > MAX_WORDS:
-            raise TooMany
+            raise TooManyError
         numbers = range(a, b + 1, step) if a <= b else range(a, b - 1, -step)
         return [str(n).zfill(width) for n in numbers]
     if len(low) == 1 and len(high) == 1 and low.isascii() and high.isascii():

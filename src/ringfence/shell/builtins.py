@@ -22,8 +22,8 @@ def is_name(text: str) -> bool:
 
 def assign(walk: Walk, one: Assign, state: State, *, lasting: bool = True) -> None:
     """`name=value` in any form."""
-    if one.index is not None:
-        walk.words.visit((one.index,), state)
+    if one.subscript is not None:
+        walk.words.visit((one.subscript,), state)
     values: list[Value]
     if one.array is not None:
         values = [tuple(choice) for choice in walk.words.arguments(one.array, state)]
@@ -33,7 +33,7 @@ def assign(walk: Walk, one: Assign, state: State, *, lasting: bool = True) -> No
         values = list(walk.words.texts(one.value, state))
     if lasting or one.name not in ("IFS", "LC_ALL"):
         walk.watch_variable(one.name, lasting=lasting)
-    if one.index is not None:
+    if one.subscript is not None:
         state.set(one.name, (UNKNOWN,))
         return
     if one.append:
@@ -153,7 +153,9 @@ def _read(call: Call) -> str | None:
             names.append(word.split("?", 1)[0])
     text = call.stdin
     known = text is not None and UNKNOWN not in text and not delimiter
-    separators = list(call.variable("IFS")) if "IFS" in call.extra or "IFS" in call.state.values else [" \t\n"]
+    separators = (
+        list(call.variable("IFS")) if "IFS" in call.extra or "IFS" in call.state.values else [" \t\n"]
+    )
     split_at = separators[0] if len(separators) == 1 else None
     if not isinstance(split_at, str) or UNKNOWN in split_at or (len(split_at) > 1 and split_at != " \t\n"):
         known = False
@@ -242,7 +244,12 @@ def _shopt(call: Call) -> str | None:
 def _setopt(call: Call) -> str | None:
     for word in call.args:
         name = word.lower().replace("_", "")
-        table = {"nullglob": "nullglob", "globdots": "dotglob", "extendedglob": "extglob", "errexit": "errexit"}
+        table = {
+            "nullglob": "nullglob",
+            "globdots": "dotglob",
+            "extendedglob": "extglob",
+            "errexit": "errexit",
+        }
         if name in table:
             call.state.options |= {table[name]}
         elif name in ("aliases", "shwordsplit", "globsubst", "autocd", "cdablevars"):

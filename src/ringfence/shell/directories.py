@@ -23,7 +23,12 @@ def _cd(call: Call) -> str | None:
             break
         physical = "P" in flag or (physical and "L" not in flag)
     if len(words) == 2 and call.walk.dialect == "zsh":
-        _move(call, [cwd.replace(words[0], words[1], 1) for cwd in call.state.cwds], physical=physical, sure=False)
+        _move(
+            call,
+            [cwd.replace(words[0], words[1], 1) for cwd in call.state.cwds],
+            physical=physical,
+            sure=False,
+        )
         return ""
     if len(words) > 1:
         return ""  # bash and dash refuse, nothing moves

@@ -79,13 +79,19 @@ def inside(call: Call, folders: tuple[str, ...]) -> State:
             plain = folder.replace(DIGITS, "0")
             # A system call's `..` is physical: keep it in the text instead of folding it.
             state.cwds = tuple(
-                c if c == UNKNOWN and not plain.startswith("/") else plain if plain.startswith("/") else f"{c}/{plain}"
+                c
+                if c == UNKNOWN and not plain.startswith("/")
+                else plain
+                if plain.startswith("/")
+                else f"{c}/{plain}"
                 for c in state.cwds
             )
     return state
 
 
-def use(call: Call, state: State, role: str, word: str, *, deep: bool, sources: list[str], project: bool = False) -> None:
+def use(
+    call: Call, state: State, role: str, word: str, *, deep: bool, sources: list[str], project: bool = False
+) -> None:
     walk, name = call.walk, call.name
     op = _PLAIN.get(role)
     if op is not None:
@@ -96,9 +102,7 @@ def use(call: Call, state: State, role: str, word: str, *, deep: bool, sources: 
         walk.touch(Op.RENAME, word, state, name, entry=True)
     elif role == "dest":
         destination(call, state, word, sources, deep=deep)
-    elif role == "write-into":
-        walk.touch(Op.WRITE, word, state, name, deep=True)
-    elif role == "delete-under":
+    elif role == "write-into" or role == "delete-under":
         walk.touch(Op.WRITE, word, state, name, deep=True)
     elif role == "prefix":
         walk.touch(Op.CREATE, word + "aa", state, name)
@@ -111,7 +115,14 @@ def use(call: Call, state: State, role: str, word: str, *, deep: bool, sources: 
         at = word.find("@")
         if at >= 0 and word[at + 1 :] not in ("", "-"):
             walk.touch(Op.READ, word[at + 1 :].split(";", 1)[0], state, name)
-    elif role in ("remote-read", "remote-dest"):
+    else:
+        _use_other(call, state, role, word, sources=sources, project=project)
+
+
+def _use_other(call: Call, state: State, role: str, word: str, *, sources: list[str], project: bool) -> None:
+    """Roles that are more than a path: other machines, mounts, code."""
+    walk, name = call.walk, call.name
+    if role in ("remote-read", "remote-dest"):
         _remote(call, state, role, word, sources)
     elif role == "mount":
         _mount(call, state, word)
@@ -168,7 +179,9 @@ def _cmake(call: Call, word: str) -> list[str]:
     return [table.get(word, "cmake-e"), *rest]
 
 
-def destination(call: Call, state: State, word: str, sources: list[str], *, deep: bool, entry: bool = False) -> None:
+def destination(
+    call: Call, state: State, word: str, sources: list[str], *, deep: bool, entry: bool = False
+) -> None:
     """`cp a b dir`: inside the folder if there is one, else the name itself."""
     walk = call.walk
     if UNKNOWN in word or word.startswith(TILDE):
@@ -181,7 +194,9 @@ def destination(call: Call, state: State, word: str, sources: list[str], *, deep
             one = state.copy()
             one.cwds = (cwd,)
         whole = plain if plain.startswith("/") else f"{cwd}/{plain}"
-        is_folder = cwd != UNKNOWN and (walk.disk.is_dir(whole) or _links_to_folder(call, state, fold("/", whole)))
+        is_folder = cwd != UNKNOWN and (
+            walk.disk.is_dir(whole) or _links_to_folder(call, state, fold("/", whole))
+        )
         if is_folder or plain.endswith("/") or len(sources) > 1:
             for source in sources:
                 base = source.rstrip("/").rpartition("/")[2]
@@ -189,7 +204,9 @@ def destination(call: Call, state: State, word: str, sources: list[str], *, deep
                     walk.touch(Op.WRITE, word, one, call.name, deep=deep)
                 else:
                     joined = f"{plain.rstrip('/')}/{base}" if plain.rstrip("/") else f"/{base}"
-                    walk.touch(Op.RENAME if entry else Op.WRITE, joined, one, call.name, deep=deep, entry=entry)
+                    walk.touch(
+                        Op.RENAME if entry else Op.WRITE, joined, one, call.name, deep=deep, entry=entry
+                    )
             if not sources:
                 walk.touch(Op.WRITE, word, one, call.name, deep=deep)
         else:
@@ -248,7 +265,9 @@ def _exec(call: Call, state: State, word: str) -> None:
     walk = call.walk
     walk.touch(Op.READ, word, state, call.name)
     entry_runs = call.name in ("bash", "sh")
-    if word in ("/dev/null", "/dev/stdin", "NONE") or (word.rpartition("/")[2] in ("sh", "bash") and not entry_runs):
+    if word in ("/dev/null", "/dev/stdin", "NONE") or (
+        word.rpartition("/")[2] in ("sh", "bash") and not entry_runs
+    ):
         return
     walk.unknown("opaque.runs-file", f"{call.name} {word}")
 
@@ -305,9 +324,7 @@ def outside_arguments(call: Call, words: list[str], state: State | None = None) 
     where = state or call.state
     for word in words:
         value = word
-        if word.startswith("-"):
-            value = word.partition("=")[2]
-        elif "=" in word and "/" not in word.partition("=")[0]:
+        if word.startswith("-") or ("=" in word and "/" not in word.partition("=")[0]):
             value = word.partition("=")[2]
         if UNKNOWN in value or not value or "://" in value:
             continue
@@ -317,14 +334,16 @@ def outside_arguments(call: Call, words: list[str], state: State | None = None) 
 
 def _runs(call: Call, slots: Slots, state: State) -> None:
     if slots.runs == "project":
-        plain = [w for w in slots.operands if w not in ("--",)]
+        plain = [w for w in slots.operands if w != "--"]
         outside_arguments(call, [*plain, *(f"{o}={v}" for o, v in slots.values)], state)
         call.walk.touch(Op.WRITE, ".", state, f"{call.name} (project code)", soft=True)
     elif slots.runs == "system":
         call.walk.unknown("opaque.system-command", call.name)
     elif slots.runs == "network":
         call.walk.unknown("opaque.network-code", call.name)
-    elif slots.runs == "stdin" and not slots.operands and not any(r.startswith("code") for r, _ in slots.pairs):
+    elif (
+        slots.runs == "stdin" and not slots.operands and not any(r.startswith("code") for r, _ in slots.pairs)
+    ):
         from ringfence.shell.scripts import program_on_stdin
 
         program_on_stdin(call)

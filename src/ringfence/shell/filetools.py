@@ -371,7 +371,10 @@ def _tar(call: Call) -> str | None:
         return None
     walk, state = call.walk, call.state
     there = inside(call, slots.cwds) if slots.cwds else state
-    extracts = bool(slots.present & {"-x", "--extract", "--get"}) and not slots.present & {"-O", "--to-stdout"}
+    extracts = bool(slots.present & {"-x", "--extract", "--get"}) and not slots.present & {
+        "-O",
+        "--to-stdout",
+    }
     from ringfence.shell.effects import use
 
     for role, word in slots.pairs:
@@ -409,8 +412,12 @@ def _plant(call: Call, there: State) -> None:
     for cwd in there.cwds:
         folder = fold("/", cwd) if cwd != UNKNOWN else "/"
         for other in call.state.planted:
-            if (folder + "/").startswith(other.rstrip("/") + "/") or (other + "/").startswith(folder.rstrip("/") + "/"):
-                call.walk.unknown("opaque.planted-link", f"{call.name}: an earlier archive may have put links there")
+            if (folder + "/").startswith(other.rstrip("/") + "/") or (other + "/").startswith(
+                folder.rstrip("/") + "/"
+            ):
+                call.walk.unknown(
+                    "opaque.planted-link", f"{call.name}: an earlier archive may have put links there"
+                )
         call.state.planted = tuple(dict.fromkeys((*call.state.planted, folder)))
 
 

@@ -96,7 +96,12 @@ def _execute(call: Call, slots: Slots, starts: list[str], argv: list[str], *, fo
 
 def _matches(call: Call, slots: Slots, start: str, *, follows: bool) -> list[str] | None:
     """Names below `start` that may match; every test but -name, -type and the depths is taken as passed."""
-    if len(call.state.cwds) != 1 or call.state.cwds[0] == UNKNOWN or call.state.touched or start.startswith(TILDE):
+    if (
+        len(call.state.cwds) != 1
+        or call.state.cwds[0] == UNKNOWN
+        or call.state.touched
+        or start.startswith(TILDE)
+    ):
         return None
     simple = not any(w in ("-o", "-or", "!", "-not", "(", "\\(", "-prune") for w in call.args)
     names = [v for o, v in slots.values if o in ("-name", "-iname")] if simple else []
@@ -118,16 +123,29 @@ def _matches(call: Call, slots: Slots, start: str, *, follows: bool) -> list[str
         leaf = spelled.rstrip("/").rpartition("/")[2] or spelled
         link = disk.readlink(where) is not None
         folder = disk.is_dir(where) and (not link or follows or depth == 0)
-        if depth >= low and _fits(leaf, names, kinds, link=link and not follows, folder=folder, fold_case=fold_case):
-            if depth > 0 or not slots.present & {"-delete"}:
-                out.append(clean(spelled))
+        if (
+            depth >= low
+            and _fits(leaf, names, kinds, link=link and not follows, folder=folder, fold_case=fold_case)
+            and (depth > 0 or not slots.present & {"-delete"})
+        ):
+            out.append(clean(spelled))
         if len(out) > MAX_FOUND:
             return None
-        if folder and depth < high and (not link or follows or (depth == 0 and spelled.endswith("/")) or depth == 0):
+        if (
+            folder
+            and depth < high
+            and (not link or follows or (depth == 0 and spelled.endswith("/")) or depth == 0)
+        ):
             if depth == 0 and link and not follows and not spelled.endswith("/"):
                 continue
             for name in disk.names(where) or ():
-                pending.append((f"{spelled.rstrip('/') or ''}/{name}" if spelled != "/" else f"/{name}", f"{where.rstrip('/')}/{name}", depth + 1))
+                pending.append(
+                    (
+                        f"{spelled.rstrip('/') or ''}/{name}" if spelled != "/" else f"/{name}",
+                        f"{where.rstrip('/')}/{name}",
+                        depth + 1,
+                    )
+                )
 
     return out
 
@@ -142,7 +160,7 @@ def _fits(
             one, other = (pattern.lower(), leaf.lower()) if fold_case else (pattern, leaf)
             if not globs.match(one, other):
                 return False
-        except globs.TooWide:
+        except globs.TooWideError:
             continue
     for kind in kinds:
         if kind == "f" and (folder or link):

@@ -40,10 +40,21 @@ _META = frozenset(
 )  # fmt: skip
 _UNREADABLE = frozenset(
     ("filter-branch", "filter-repo", "fast-import", "fast-export", "svn", "p4", "send-email", "difftool", "mergetool",
-     "daemon", "instaweb", "gui", "citool", "subtree", "quiltimport", "mailsplit", "bugreport", "diagnose", "upload-pack",
-     "receive-pack", "shell", "http-backend", "cvsimport", "archimport", "p4", "am", "mailinfo", "lfs", "absorb", "flow")
+     "daemon", "instaweb", "gui", "citool", "subtree", "quiltimport", "mailsplit", "bugreport", "diagnose",
+     "upload-pack",
+     "receive-pack", "shell", "http-backend", "cvsimport", "archimport", "p4", "am", "mailinfo", "lfs", "absorb",
+     "flow")
 )  # fmt: skip
-_VALUED_GLOBALS = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--super-prefix", "--attr-source")
+_VALUED_GLOBALS = (
+    "-C",
+    "-c",
+    "--git-dir",
+    "--work-tree",
+    "--namespace",
+    "--config-env",
+    "--super-prefix",
+    "--attr-source",
+)
 
 
 class Git:
@@ -60,7 +71,9 @@ class Git:
         self.present: dict[str, str] = {}
 
     # -- what is written ------------------------------------------------------------------------------------
-    def touch(self, op: Op, path: str, *, deep: bool = False, soft: bool = False, entry: bool = False) -> None:
+    def touch(
+        self, op: Op, path: str, *, deep: bool = False, soft: bool = False, entry: bool = False
+    ) -> None:
         self.walk.touch(op, path, self.state, f"git {self.sub}", deep=deep, soft=soft, entry=entry)
 
     def meta(self) -> None:
@@ -126,7 +139,9 @@ class Git:
                     i += 1
             else:
                 if word.startswith(UNKNOWN):
-                    self.walk.unknown("opaque.dynamic-argument", f"git {self.sub}: a word that may be an option")
+                    self.walk.unknown(
+                        "opaque.dynamic-argument", f"git {self.sub}: a word that may be an option"
+                    )
                 self.operands.append(word)
 
     def has(self, *names: str) -> bool:
@@ -197,7 +212,10 @@ def git(call: Call) -> str | None:
         state = call.state.copy()
         state.cwds = (real,)
         repo = locate(
-            call.walk.disk, real, fold(real, git_dir) if git_dir else "", fold(real, work_tree) if work_tree else ""
+            call.walk.disk,
+            real,
+            fold(real, git_dir) if git_dir else "",
+            fold(real, work_tree) if work_tree else "",
         )
         one = Git(call, state, repo, words[0].replace(DIGITS, "0"), words[1:])
         _run(one, settings)
@@ -280,9 +298,12 @@ def _read(one: Git) -> None:
 
 def _meta(one: Git) -> None:
     one.scan(
-        ("-m", "--message", "-F", "--file", "-C", "-c", "--author", "--date", "-t", "--template", "--pathspec-from-file",
-         "--upload-pack", "--depth", "--fixup", "--squash", "--trailer", "--reuse-message", "--reedit-message", "--cleanup",
-         "-o", "--server-option", "--refmap", "--negotiation-tip", "-j", "--jobs", "--cacheinfo", "--chmod", "--index-info",
+        ("-m", "--message", "-F", "--file", "-C", "-c", "--author", "--date", "-t", "--template",
+         "--pathspec-from-file",
+         "--upload-pack", "--depth", "--fixup", "--squash", "--trailer", "--reuse-message", "--reedit-message",
+         "--cleanup",
+         "-o", "--server-option", "--refmap", "--negotiation-tip", "-j", "--jobs", "--cacheinfo", "--chmod",
+         "--index-info",
          "--prune-expire")
     )  # fmt: skip
     if one.sub == "gc" and one.has("--prune", "--aggressive") and one.repo.linked:
@@ -324,11 +345,17 @@ def _tree(one: Git) -> None:
         one.meta()
         return
     if one.sub in ("checkout", "restore"):
-        named = one.operands[one.operands.index("--") + 1 :] if "--" in one.operands else (
-            one.paths() if one.sub == "restore" else []
+        named = (
+            one.operands[one.operands.index("--") + 1 :]
+            if "--" in one.operands
+            else (one.paths() if one.sub == "restore" else [])
         )
         for path in named:
-            one.touch(Op.RENAME, one.pathspec(path), entry=True) if one.pathspec(path) not in (".", "./", one.repo.top) else None
+            one.touch(Op.RENAME, one.pathspec(path), entry=True) if one.pathspec(path) not in (
+                ".",
+                "./",
+                one.repo.top,
+            ) else None
         if named and not any(p in (".", "./", ":/", "..") or p.startswith(":") for p in named):
             one.touch(Op.WRITE, one.repo.top)
             one.meta()
@@ -384,7 +411,21 @@ def _branch(one: Git) -> None:
         return
     if not names and not forces:
         return
-    if one.has("--list", "-l", "-a", "-r", "--all", "--remotes", "--contains", "--merged", "--no-merged", "--show-current") and not forces:
+    if (
+        one.has(
+            "--list",
+            "-l",
+            "-a",
+            "-r",
+            "--all",
+            "--remotes",
+            "--contains",
+            "--merged",
+            "--no-merged",
+            "--show-current",
+        )
+        and not forces
+    ):
         return
     for name in names[: None if forces else 1]:
         one.ref(name)
@@ -392,7 +433,9 @@ def _branch(one: Git) -> None:
 
 
 def _tag(one: Git) -> None:
-    one.scan(("-m", "--message", "-F", "--file", "-u", "--sort", "--contains", "--format", "--points-at", "-n"))
+    one.scan(
+        ("-m", "--message", "-F", "--file", "-u", "--sort", "--contains", "--format", "--points-at", "-n")
+    )
     if one.paths() and not one.has("-l", "--list", "--contains", "--points-at", "-v"):
         one.meta()
 
@@ -443,7 +486,9 @@ def _config(one: Git) -> None:
     else:
         action = "unset" if one.has("--unset", "--unset-all", "--remove-section", "--rename-section") else ""
         action = "edit" if one.has("-e", "--edit") else action
-    if action in ("list", "get") or one.has("-l", "--list", "--get", "--get-all", "--get-regexp", "--get-urlmatch"):
+    if action in ("list", "get") or one.has(
+        "-l", "--list", "--get", "--get-all", "--get-regexp", "--get-urlmatch"
+    ):
         return
     if not action and len(words) == 1:
         return
@@ -546,7 +591,9 @@ def _clone(one: Git) -> None:
 
 
 def _init(one: Git) -> None:
-    one.scan(("--template", "--separate-git-dir", "-b", "--initial-branch", "--object-format", "--ref-format"))
+    one.scan(
+        ("--template", "--separate-git-dir", "-b", "--initial-branch", "--object-format", "--ref-format")
+    )
     if one.present.get("--template"):
         one.walk.unknown("opaque.environment", "git init --template")
     if "--separate-git-dir" in one.present:
@@ -559,7 +606,7 @@ def _transport(one: Git, remotes: list[str], *, reading: bool = False) -> None:
     """Addresses that run a program or are a folder of this machine."""
     del reading
     for remote in remotes:
-        if remote.startswith("ext::") or "::" in remote.split("/", 1)[0] or remote.startswith("-"):
+        if remote.startswith(("ext::", "-")) or "::" in remote.split("/", 1)[0]:
             one.walk.unknown("opaque.dynamic-code", f"git {one.sub} {remote}")
 
 
@@ -576,7 +623,9 @@ def _push(one: Git) -> None:
     _transport(one, [remote])
     urls = [remote]
     config = one.walk.disk.read_text(f"{one.repo.common}/config") or ""
-    configured = config_value(config, f"remote.{remote}.pushurl") or config_value(config, f"remote.{remote}.url")
+    configured = config_value(config, f"remote.{remote}.pushurl") or config_value(
+        config, f"remote.{remote}.url"
+    )
     if configured:
         urls = configured
     elif "/" not in remote and not remote.startswith(".") and ":" not in remote:
@@ -640,7 +689,8 @@ def _bundle(one: Git) -> None:
 
 
 def _format_patch(one: Git) -> None:
-    one.scan(("-o", "--output-directory", "--output", "--subject-prefix", "--signature-file", "--start-number", "--base",
+    one.scan(("-o", "--output-directory", "--output", "--subject-prefix", "--signature-file", "--start-number",
+    "--base",
               "--to", "--cc", "--suffix", "-v"))  # fmt: skip
     if "--output" in one.present:
         one.touch(Op.WRITE, one.present["--output"])

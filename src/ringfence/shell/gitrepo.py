@@ -52,7 +52,10 @@ def _finish(disk: Disk, top: str, git_dir: str, *, fixed: bool, pointer: str = "
         common = fold(git_dir, text.strip())
         back = disk.read_text(f"{git_dir}/gitdir")
         # The shared side must name this very `.git` file: a pointer that an agent changed finds no such answer.
-        same = back is not None and disk.physical(fold(git_dir, back.strip())) == disk.physical(pointer) is not None
+        same = (
+            back is not None
+            and disk.physical(fold(git_dir, back.strip())) == disk.physical(pointer) is not None
+        )
         linked = bool(pointer) and same and fold(git_dir, "..") == fold(common, "worktrees")
     if not fixed:
         config = disk.read_text(f"{common}/config")

@@ -18,7 +18,8 @@ CODE_VARIABLES = frozenset(
 
 _CODE_KEYS = frozenset(
     ("core.pager", "core.editor", "sequence.editor", "core.sshcommand", "core.fsmonitor", "diff.external",
-     "core.askpass", "core.gitproxy", "interactive.difffilter", "gpg.program", "web.browser", "uploadpack.packobjectshook")
+     "core.askpass", "core.gitproxy", "interactive.difffilter", "gpg.program", "web.browser",
+     "uploadpack.packobjectshook")
 )  # fmt: skip
 _CODE_TAILS = frozenset(
     ("textconv", "command", "clean", "smudge", "process", "driver", "cmd", "helper", "program", "uploadpack",
@@ -31,7 +32,8 @@ _HARMLESS_SECTIONS = frozenset(
      "submodule", "advice", "grep", "notes", "checkout", "sendemail", "worktree", "am", "transfer", "lfs", "credential")
 )  # fmt: skip
 _DANGEROUS_KEYS = frozenset(
-    ("core.hookspath", "core.worktree", "core.attributesfile", "core.excludesfile", "core.bare", "core.repositoryformatversion",
+    ("core.hookspath", "core.worktree", "core.attributesfile", "core.excludesfile", "core.bare",
+     "core.repositoryformatversion",
      "core.gitproxy", "init.templatedir", "commit.template", "http.cookiefile", "http.savecookies", "help.browser",
      "core.alternaterefscommand", "protocol.ext.allow", "protocol.allow", "push.recursesubmodules")
 )  # fmt: skip
@@ -42,7 +44,11 @@ def key_kind(key: str) -> str:
     lowered = key.lower()
     section, _, rest = lowered.partition(".")
     tail = rest.rpartition(".")[2]
-    if lowered in _CODE_KEYS or tail in _CODE_TAILS or section in ("alias", "filter", "difftool", "mergetool", "man", "browser"):
+    if (
+        lowered in _CODE_KEYS
+        or tail in _CODE_TAILS
+        or section in ("alias", "filter", "difftool", "mergetool", "man", "browser")
+    ):
         return "code"
     if lowered in _DANGEROUS_KEYS or section in ("include", "includeif", "url", "extensions"):
         return "danger"

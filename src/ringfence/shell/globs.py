@@ -15,7 +15,7 @@ _MAX_STEPS = 200_000
 _ACTIVE = frozenset("*?[")
 
 
-class TooWide(Exception):
+class TooWideError(Exception):
     """A pattern that matches more than is worth judging, or takes too long to match."""
 
 
@@ -38,7 +38,7 @@ def quote(text: str) -> str:
 
 
 def match(pattern: str, text: str) -> bool:
-    """Whole-text match, extended globs included. Raises TooWide for a pattern that runs away."""
+    """Whole-text match, extended globs included. Raises TooWideError for a pattern that runs away."""
     budget = [_MAX_STEPS]
     return any(end == len(text) for end in _ends(_compile(pattern), 0, text, 0, budget))
 
@@ -148,7 +148,7 @@ _CLASSES = {
 def _ends(items: list[tuple[str, object]], at: int, text: str, i: int, budget: list[int]) -> set[int]:
     budget[0] -= 1
     if budget[0] < 0:
-        raise TooWide
+        raise TooWideError
     here = {i}
     for kind, data in items[at:]:
         after: set[int] = set()
@@ -168,7 +168,7 @@ def _ends(items: list[tuple[str, object]], at: int, text: str, i: int, budget: l
                 after |= _extended(kind, data, text, pos, budget)
         budget[0] -= len(after)
         if budget[0] < 0:
-            raise TooWide
+            raise TooWideError
         here = after
         if not here:
             break
@@ -176,8 +176,8 @@ def _ends(items: list[tuple[str, object]], at: int, text: str, i: int, budget: l
 
 
 def _in_class(data: object, c: str) -> bool:
-    negated, ranges = data  # type: ignore[misc]  # the compiled form is private to this module
-    return any(low <= c <= high for low, high in ranges) != negated
+    members: tuple[bool, list[tuple[str, str]]] = data  # type: ignore[assignment]  # the form `_bracket` made
+    return any(low <= c <= high for low, high in members[1]) != members[0]
 
 
 def _extended(kind: str, arms: object, text: str, pos: int, budget: list[int]) -> set[int]:
@@ -204,7 +204,7 @@ def _extended(kind: str, arms: object, text: str, pos: int, budget: list[int]) -
 def find(pattern: str, cwd: str, list_names: Lister, is_dir: IsDir, *, dots: bool, deep: bool) -> list[str]:
     """Names on disk that `pattern` (relative to `cwd`, or absolute) matches, spelled as the shell would.
 
-    `dots`: leading dots need no literal dot. `deep`: `**` spans folders. Raises TooWide past MAX_NAMES.
+    `dots`: leading dots need no literal dot. `deep`: `**` spans folders. Raises TooWideError past MAX_NAMES.
     """
     absolute = pattern.startswith("/")
     parts = [p for p in pattern.split("/") if p]
@@ -226,7 +226,7 @@ def find(pattern: str, cwd: str, list_names: Lister, is_dir: IsDir, *, dots: boo
                     if match(part, name):
                         step.append((spelled + name, f"{where.rstrip('/')}/{name}"))
             if len(step) > MAX_NAMES:
-                raise TooWide
+                raise TooWideError
         if not last or trailing:
             found = [(s + "/" if not s.endswith("/") and s else s, w) for s, w in step if is_dir(w)]
         else:
@@ -251,7 +251,7 @@ def _descend(
         s, w, depth = pending.pop()
         out.append((s, w))
         if len(out) > MAX_NAMES or depth > 40:
-            raise TooWide
+            raise TooWideError
         for name in list_names(w) or ():
             if name.startswith(".") and not dots:
                 continue

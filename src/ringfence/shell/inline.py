@@ -15,7 +15,7 @@ _JAVASCRIPT = frozenset(("node", "nodejs", "deno", "bun", "tsx", "ts-node"))
 
 def inline_code(call: Call, state: State, language: str, text: str) -> None:
     """Note what the program `text` would touch."""
-    if language in ("jq",):
+    if language == "jq":
         return
     if language == "awk":
         from ringfence.shell.awkcode import awk_program
@@ -65,7 +65,20 @@ def inline_code(call: Call, state: State, language: str, text: str) -> None:
 
 def _sql(call: Call, state: State, text: str) -> None:
     """SQLite and friends: dot commands, ATTACH and VACUUM INTO open files; `.shell` runs one."""
-    writes = ("output", "once", "backup", "save", "log", "clone", "archive", "excel", "open", "restore", "cd", "trace")
+    writes = (
+        "output",
+        "once",
+        "backup",
+        "save",
+        "log",
+        "clone",
+        "archive",
+        "excel",
+        "open",
+        "restore",
+        "cd",
+        "trace",
+    )
     for line in text.split("\n"):
         words = line.split()
         if not words:
@@ -73,7 +86,9 @@ def _sql(call: Call, state: State, text: str) -> None:
         if words[0].startswith(".") and len(words[0]) > 1:
             name = words[0][1:].lower()
             if name.startswith(("sh", "sy")):
-                call.walk.code(line.split(None, 1)[1] if len(words) > 1 else "", call.child_state(), "sqlite .shell")
+                call.walk.code(
+                    line.split(None, 1)[1] if len(words) > 1 else "", call.child_state(), "sqlite .shell"
+                )
             elif any(w.startswith(name) for w in writes) and len(words) > 1:
                 target = words[-1].strip("'\"")
                 if target.startswith("|"):
@@ -112,14 +127,28 @@ def words_in(text: str, words: tuple[str, ...]) -> bool:
     return False
 
 
-_VIM_QUIET = frozenset(("q", "q!", "qa", "qa!", "set", "noh", "syntax", "norm", "normal", "g", "s", "%s", "d", "x"))
+_VIM_QUIET = frozenset(
+    ("q", "q!", "qa", "qa!", "set", "noh", "syntax", "norm", "normal", "g", "s", "%s", "d", "x")
+)
 
 
 def _vim(call: Call, state: State, text: str) -> None:
     command, _, rest = text.strip().lstrip(":").partition(" ")
-    if command.startswith("!") or command.startswith("%!"):
+    if command.startswith(("!", "%!")):
         call.walk.code(text.strip().lstrip(":%!"), call.child_state(), call.name)
-    elif command.rstrip("!") in ("w", "write", "wq", "sav", "saveas", "up", "update", "wa", "wall", "x", "r!"):
+    elif command.rstrip("!") in (
+        "w",
+        "write",
+        "wq",
+        "sav",
+        "saveas",
+        "up",
+        "update",
+        "wa",
+        "wall",
+        "x",
+        "r!",
+    ):
         if rest.strip().startswith("!"):
             call.walk.code(rest.strip()[1:], call.child_state(), call.name)
         elif rest.strip():

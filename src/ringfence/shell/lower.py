@@ -34,7 +34,7 @@ _PARAM = frozenset(
 _ASSIGN = frozenset(("Pos", "End", "Append", "Naked", "Name", "Index", "Value", "Array"))
 
 
-class Unreadable(Exception):
+class UnreadableError(Exception):
     """Raised inside this module only; `lower` turns it into a `Refusal`."""
 
     def __init__(self, code: str, why: str, at: int = 0) -> None:
@@ -49,7 +49,7 @@ def lower(root: Node, text: str, source: bytes) -> t.Script | t.Refusal:
         if b"\\\n" in source and b"#" in source:
             lowering.guard_comments(root)
         return t.Script(lowering.stmts(root.get("Stmts", ())), text)
-    except Unreadable as unreadable:
+    except UnreadableError as unreadable:
         return unreadable.refusal
     except (KeyError, TypeError, AttributeError, IndexError) as drift:
         # The parser is another program: whatever it answers, the door must refuse rather than fall over.
@@ -67,7 +67,9 @@ class _Lowering:
         if isinstance(node, dict):
             hashed = node.get("Hash")
             if hashed is not None and node.get("Text", "").rstrip("\n").endswith("\\"):
-                raise Unreadable("opaque.guard-comment", "a comment that ends in a backslash", _at(hashed))
+                raise UnreadableError(
+                    "opaque.guard-comment", "a comment that ends in a backslash", _at(hashed)
+                )
             for value in node.values():
                 if isinstance(value, (dict, list)):
                     self.guard_comments(value)
@@ -87,7 +89,7 @@ class _Lowering:
             raise _unknown("statement", node, _STMT)
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise Unreadable("opaque.parser-limit", f"nested deeper than {MAX_DEPTH}", _at(node["Pos"]))
+            raise UnreadableError("opaque.parser-limit", f"nested deeper than {MAX_DEPTH}", _at(node["Pos"]))
         cmd = node.get("Cmd")
         made = t.Stmt(
             None if cmd is None else self.command(cmd),
@@ -107,13 +109,13 @@ class _Lowering:
         at = node["OpPos"]["Offset"]
         written = self.source[at : at + len(op)].decode("utf-8", "replace")
         if written != op and written not in (">!", ">>!"[: len(op)], "&>|"[: len(op)]):
-            raise Unreadable("opaque.parser-drift", f"operator {op!r} is written {written!r}", at)
+            raise UnreadableError("opaque.parser-drift", f"operator {op!r} is written {written!r}", at)
         word = self.word(node["Word"])
         if op in (">&", "<&") and len(word.parts) >= 1:
             first = word.parts[0]
             raw = self.span(node["Word"])
             if isinstance(first, t.Lit) and raw[:1] in b"-0123456789" and not _is_descriptor(raw):
-                raise Unreadable("opaque.guard-descriptor", f"{op}{raw.decode('utf-8', 'replace')}", at)
+                raise UnreadableError("opaque.guard-descriptor", f"{op}{raw.decode('utf-8', 'replace')}", at)
         body = node.get("Hdoc")
         literal = False
         if op in ("<<", "<<-"):
@@ -127,7 +129,7 @@ class _Lowering:
     def command(self, node: Node) -> t.Cmd:
         maker = _COMMANDS.get(node["Type"])
         if maker is None:
-            raise Unreadable(
+            raise UnreadableError(
                 "opaque.guard-coproc" if node["Type"] == "CoprocClause" else "opaque.parser-drift",
                 f"a {node['Type']} is not read",
                 _at(node["Pos"]),
@@ -144,7 +146,9 @@ class _Lowering:
         for argument in node.get("Args", ()):
             index = argument.get("Index")
             if index is not None and any(c in self.span(argument).split(b"]")[0] for c in b" \t\n<>|&;()"):
-                raise Unreadable("opaque.guard-subscript", "an operator in a subscript", _at(argument["Pos"]))
+                raise UnreadableError(
+                    "opaque.guard-subscript", "an operator in a subscript", _at(argument["Pos"])
+                )
         return t.Declare(node["Variant"]["Value"], tuple(self.assign(a) for a in node.get("Args", ())))
 
     def assign(self, node: Node) -> t.Assign:
@@ -200,7 +204,7 @@ class _Lowering:
                     self.assigned(loop[key], names)
             return t.Loop((), body, tuple(words), tuple(names))
         if loop["Type"] != "WordIter":
-            raise Unreadable("opaque.parser-drift", f"a {loop['Type']} is not read", _at(node["Pos"]))
+            raise UnreadableError("opaque.parser-drift", f"a {loop['Type']} is not read", _at(node["Pos"]))
         items = loop.get("Items")
         has_in = loop.get("InPos") is not None and items is None
         words_of = tuple(self.word(w) for w in items) if items is not None else (() if has_in else None)
@@ -255,7 +259,7 @@ class _Lowering:
 
     def let(self, node: Node) -> t.Cmd:
         if any(c in _unquoted(self.span(node)) for c in b"<>"):
-            raise Unreadable("opaque.guard-let", "a redirection inside let", _at(node["Pos"]))
+            raise UnreadableError("opaque.guard-let", "a redirection inside let", _at(node["Pos"]))
         words: list[t.Word] = []
         names: list[str] = []
         for expression in node.get("Exprs", ()):
@@ -284,7 +288,9 @@ class _Lowering:
             if node.get("Dollar"):
                 value = ansi_c(value)
                 if any(c in value for c in RESERVED):
-                    raise Unreadable("opaque.guard-control", "control characters in a word", _at(node["Pos"]))
+                    raise UnreadableError(
+                        "opaque.guard-control", "control characters in a word", _at(node["Pos"])
+                    )
             return t.Quoted(value)
         if kind == "DblQuoted":
             return t.Double(tuple(self.part(p) for p in node.get("Parts", ())))
@@ -292,11 +298,11 @@ class _Lowering:
             return self.param(node)
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise Unreadable("opaque.parser-limit", f"nested deeper than {MAX_DEPTH}", _at(node["Pos"]))
+            raise UnreadableError("opaque.parser-limit", f"nested deeper than {MAX_DEPTH}", _at(node["Pos"]))
         made: t.Part
         if kind == "CmdSubst":
             if node.get("TempFile") or node.get("ReplyVar"):
-                raise Unreadable("opaque.parser-drift", "a substitution in a foreign shell's form")
+                raise UnreadableError("opaque.parser-drift", "a substitution in a foreign shell's form")
             made = t.Command(self.stmts(node.get("Stmts", ())))
         elif kind == "ProcSubst":
             made = t.Process(node["Op"], self.stmts(node.get("Stmts", ())))
@@ -305,10 +311,10 @@ class _Lowering:
         elif kind == "ExtGlob":
             pattern = node["Pattern"]["Value"]
             if "$" in pattern or "`" in pattern:
-                raise Unreadable("opaque.guard-extglob", "a substitution in a pattern", _at(node["Pos"]))
+                raise UnreadableError("opaque.guard-extglob", "a substitution in a pattern", _at(node["Pos"]))
             made = t.ExtGlob(node["Op"], pattern)
         else:
-            raise Unreadable("opaque.parser-drift", f"a {kind} is not read", _at(node["Pos"]))
+            raise UnreadableError("opaque.parser-drift", f"a {kind} is not read", _at(node["Pos"]))
         self.depth -= 1
         return made
 
@@ -380,7 +386,7 @@ class _Lowering:
             elif kind == "FlagsArithm":
                 pending.append(here.get("X"))
             else:
-                raise Unreadable("opaque.parser-drift", f"a {kind} in an expression is not read")
+                raise UnreadableError("opaque.parser-drift", f"a {kind} in an expression is not read")
         return found
 
     def assigned(self, node: Any, names: list[str]) -> None:
@@ -431,9 +437,9 @@ def _at(position: Node) -> int:
     return int(position["Offset"])
 
 
-def _unknown(what: str, node: Node, known: frozenset[str]) -> Unreadable:
+def _unknown(what: str, node: Node, known: frozenset[str]) -> UnreadableError:
     extra = ", ".join(sorted(node.keys() - known))
-    return Unreadable("opaque.parser-drift", f"a {what} with unknown fields: {extra}", _at(node["Pos"]))
+    return UnreadableError("opaque.parser-drift", f"a {what} with unknown fields: {extra}", _at(node["Pos"]))
 
 
 def _is_descriptor(raw: bytes) -> bool:

@@ -36,7 +36,7 @@ def decode_json(text: str) -> Any:
 
     start = len(text) - len(text.lstrip())
     try:
-        value, _end = make_scanner(_Context)(text, start)
+        value, _end = make_scanner(_Context)(text, start)  # type: ignore[arg-type]  # typeshed types the context as itself
     except StopIteration:
         raise ValueError("not JSON") from None
     return value
@@ -83,4 +83,11 @@ def _read(source: bytes, text: str, dialect: str, exchange: Exchange, attempts: 
     return made
 
 
-_PARSER_DIALECT = {"bash": "bash", "zsh": "zsh", "sh": "posix", "dash": "posix", "ksh": "mksh", "mksh": "mksh"}
+_PARSER_DIALECT = {
+    "bash": "bash",
+    "zsh": "zsh",
+    "sh": "posix",
+    "dash": "posix",
+    "ksh": "mksh",
+    "mksh": "mksh",
+}

@@ -16,7 +16,16 @@ if TYPE_CHECKING:
     from ringfence.shell.walk import Outcome, Walk
 
 _SYSTEM = frozenset(
-    ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin", "/snap/bin")
+    (
+        "/bin",
+        "/sbin",
+        "/usr/bin",
+        "/usr/sbin",
+        "/usr/local/bin",
+        "/usr/local/sbin",
+        "/opt/homebrew/bin",
+        "/snap/bin",
+    )
 )
 _TOOLS = frozenset(("bin", ".bin", "Scripts"))
 _PROJECTS = frozenset(("gradlew", "mvnw", "manage.py", "artisan"))
@@ -35,7 +44,7 @@ def run_program(
         return Outcome(state, state, None)
     for name in extra:
         walk.watch_variable(name, lasting=False)
-    name = path if "/" not in path else _tool_name(walk, path, state)
+    name: str | None = path if "/" not in path else _tool_name(path, state)
     call = Call(walk, state, path, name or path, args, stdin, extra)
     if name is None:
         from ringfence.shell.scripts import run_file
@@ -43,7 +52,26 @@ def run_program(
         said = run_file(call)
         return Outcome(state, state, said)
     walk.commands.setdefault(name, None)
-    handler = BUILTINS.get(name) if "/" not in path or name in ("echo", "printf", "cat", "ls", "dirname", "basename", "test", "[", "true", "false", "sleep", "kill") else None
+    handler = (
+        BUILTINS.get(name)
+        if "/" not in path
+        or name
+        in (
+            "echo",
+            "printf",
+            "cat",
+            "ls",
+            "dirname",
+            "basename",
+            "test",
+            "[",
+            "true",
+            "false",
+            "sleep",
+            "kill",
+        )
+        else None
+    )
     if handler is None:
         handler = _special(name)
     if handler is not None:
@@ -56,7 +84,7 @@ def run_program(
     return Outcome(state, state, run_entry(call, entry))
 
 
-def _tool_name(walk: Walk, path: str, state: State) -> str | None:
+def _tool_name(path: str, state: State) -> str | None:
     """The command a path names: a system program or an installed development tool; None for a file to run."""
     folder, _, base = path.rpartition("/")
     if folder in _SYSTEM:
@@ -65,7 +93,9 @@ def _tool_name(walk: Walk, path: str, state: State) -> str | None:
     if full in state.built or full in state.files:
         return None
     parts = folder.split("/")
-    if parts[-1] in _TOOLS and any(p in (".venv", "venv", "env", "node_modules", ".tox", ".nox") for p in parts):
+    if parts[-1] in _TOOLS and any(
+        p in (".venv", "venv", "env", "node_modules", ".tox", ".nox") for p in parts
+    ):
         return base
     return base if base in _PROJECTS and not path.startswith("../") else None
 

@@ -25,7 +25,9 @@ _SAFE_MODULES = frozenset(
      "site", "keyword", "token", "tokenize", "numbers", "types", "ipaddress", "binascii", "codecs", "errno", "stat",
      "fnmatch", "glob", "gettext", "cmath", "colorsys", "__future__", "timeit", "gc", "threading", "queue")
 )  # fmt: skip
-_MODELLED = frozenset(("os", "pathlib", "shutil", "subprocess", "sqlite3", "zipfile", "tarfile", "io", "builtins"))
+_MODELLED = frozenset(
+    ("os", "pathlib", "shutil", "subprocess", "sqlite3", "zipfile", "tarfile", "io", "builtins")
+)
 _RUNS_CODE = frozenset(
     ("exec", "eval", "compile", "__import__", "getattr", "setattr", "globals", "locals", "vars", "breakpoint",
      "delattr", "__builtins__", "__loader__", "__spec__")
@@ -36,7 +38,8 @@ _OS_ONE = {
     "utime": Op.METADATA, "mkfifo": Op.CREATE, "mknod": Op.CREATE, "setxattr": Op.METADATA, "removexattr": Op.METADATA,
 }  # fmt: skip
 _OS_READS = frozenset(
-    ("getcwd", "listdir", "walk", "scandir", "stat", "lstat", "environ", "getenv", "getpid", "getppid", "sep", "linesep",
+    ("getcwd", "listdir", "walk", "scandir", "stat", "lstat", "environ", "getenv", "getpid", "getppid", "sep",
+     "linesep",
      "name", "cpu_count", "fspath", "access", "readlink", "uname", "times", "path", "pathsep", "curdir", "pardir",
      "getuid", "getgid", "getlogin", "get_terminal_size", "isatty", "urandom", "strerror", "error", "PathLike",
      "R_OK", "W_OK", "X_OK", "F_OK", "getloadavg", "umask", "fsencode", "fsdecode", "cpu_count", "devnull", "extsep")
@@ -66,13 +69,13 @@ def python_code(call: Call, text: str, arguments: list[str]) -> None:
         return
     try:
         _Reader(call, arguments).body(tree)
-    except _Strange as strange:
+    except _StrangeError as strange:
         walk.unknown("opaque.inline-code", f"python: {strange}")
     except RecursionError:
         walk.unknown("opaque.inline-code", "python: nested too deeply")
 
 
-class _Strange(Exception):
+class _StrangeError(Exception):
     """Code whose paths cannot be told."""
 
 
@@ -102,14 +105,18 @@ class _Reader:
                 self.module(node.module or "")
                 for alias in node.names:
                     if alias.name == "*":
-                        raise _Strange(f"from {node.module} import *")
+                        raise _StrangeError(f"from {node.module} import *")
                     self.modules[alias.asname or alias.name] = f"{node.module}.{alias.name}"
             elif kind == "Name" and type(node.ctx).__name__ != "Load":
                 self.texts[node.id] = None if node.id in self.texts else ""
             elif kind in ("FunctionDef", "AsyncFunctionDef", "ClassDef", "arg"):
                 self.texts[getattr(node, "name", getattr(node, "arg", ""))] = None
         for node in _walk(tree):
-            if type(node).__name__ == "Assign" and len(node.targets) == 1 and type(node.targets[0]).__name__ == "Name":
+            if (
+                type(node).__name__ == "Assign"
+                and len(node.targets) == 1
+                and type(node.targets[0]).__name__ == "Name"
+            ):
                 name = node.targets[0].id
                 if self.texts.get(name) == "":
                     self.texts[name] = self.text(node.value)
@@ -117,12 +124,12 @@ class _Reader:
             if value == "":
                 self.texts[name] = None
             if name in self.modules:
-                raise _Strange(f"{name} is both imported and assigned")
+                raise _StrangeError(f"{name} is both imported and assigned")
 
     def module(self, name: str) -> None:
-        top = name.split(".")[0]
+        top = name.split(".", maxsplit=1)[0]
         if top not in _SAFE_MODULES and top not in _MODELLED and name != "importlib.metadata":
-            raise _Strange(f"import {name}")
+            raise _StrangeError(f"import {name}")
 
     def dotted(self, node: Any) -> str:
         """`os.path.join` for such an expression, "" otherwise."""
@@ -134,7 +141,7 @@ class _Reader:
             return f"{base}.{node.attr}" if base and not base.startswith("builtins.") else ""
         return ""
 
-    def text(self, node: Any) -> str | None:  # noqa: C901  # one arm an expression form
+    def text(self, node: Any) -> str | None:  # one arm an expression form
         """The text an expression certainly has."""
         kind = type(node).__name__
         if kind == "Constant":
@@ -163,7 +170,13 @@ class _Reader:
             return None
         if kind == "Attribute" and node.attr == "parent":
             base = self.text(node.value)
-            return None if base is None else f"{base}/.." if base in ("", ".") else base.rpartition("/")[0] or "."
+            return (
+                None
+                if base is None
+                else f"{base}/.."
+                if base in ("", ".")
+                else base.rpartition("/")[0] or "."
+            )
         if kind == "Call":
             return self.called_text(node)
         return None
@@ -173,7 +186,14 @@ class _Reader:
         if node.keywords:
             return None
         texts = [self.text(a) for a in node.args]
-        if name in ("pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath", "os.path.join", "os.fspath", "builtins.str"):
+        if name in (
+            "pathlib.Path",
+            "pathlib.PurePath",
+            "pathlib.PosixPath",
+            "os.path.join",
+            "os.fspath",
+            "builtins.str",
+        ):
             if not texts:
                 return "." if name.startswith("pathlib") else None
             if any(t is None for t in texts):
@@ -182,7 +202,7 @@ class _Reader:
             for piece in texts:
                 made = (piece or "") if not made or (piece or "").startswith("/") else f"{made}/{piece}"
             return made
-        if name in ("os.path.expanduser",) and texts and texts[0] is not None:
+        if name == "os.path.expanduser" and texts and texts[0] is not None:
             return self.home(texts[0])
         if name == "pathlib.Path.home":
             return self.home("~")
@@ -190,7 +210,11 @@ class _Reader:
             return "."
         if name in ("os.path.abspath", "os.path.normpath", "os.path.realpath") and texts:
             return texts[0]
-        if type(node.func).__name__ == "Attribute" and node.func.attr in ("resolve", "absolute") and not node.args:
+        if (
+            type(node.func).__name__ == "Attribute"
+            and node.func.attr in ("resolve", "absolute")
+            and not node.args
+        ):
             return self.text(node.func.value)
         if type(node.func).__name__ == "Attribute" and node.func.attr == "expanduser":
             base = self.text(node.func.value)
@@ -201,7 +225,12 @@ class _Reader:
         homes = self.state.get("HOME")
         if not text.startswith("~"):
             return text
-        if text[1:2] not in ("", "/") or len(homes) != 1 or not isinstance(homes[0], str) or UNKNOWN in homes[0]:
+        if (
+            text[1:2] not in ("", "/")
+            or len(homes) != 1
+            or not isinstance(homes[0], str)
+            or UNKNOWN in homes[0]
+        ):
             return None
         return homes[0] + text[1:]
 
@@ -227,19 +256,19 @@ class _Reader:
         name = self.dotted(node)
         if name.startswith("builtins."):
             if name[9:] in _RUNS_CODE or name == "builtins.open":
-                raise _Strange(name[9:])
+                raise _StrangeError(name[9:])
         elif name.split(".")[0] in _MODELLED and not name.startswith("pathlib.P"):
             if name.split(".")[0] == "os" and name.split(".")[1:2] and name.split(".")[1] in _OS_READS:
                 return
-            raise _Strange(f"{name} handed on")
+            raise _StrangeError(f"{name} handed on")
 
     def attribute(self, node: Any) -> None:
         if node.attr.startswith("__") and node.attr not in ("__version__", "__name__", "__doc__", "__file__"):
-            raise _Strange(node.attr)
+            raise _StrangeError(node.attr)
         name = self.dotted(node)
         if not name:
             if node.attr in ("system", "popen", "rmtree", "unlink", "write_text", "write_bytes"):
-                raise _Strange(f".{node.attr} handed on")
+                raise _StrangeError(f".{node.attr} handed on")
             self.visit(node.value)
             return
         top, _, rest = name.partition(".")
@@ -249,14 +278,20 @@ class _Reader:
             return
         if top == "subprocess" and rest.isupper():
             return
-        if top == "sys" and rest.split(".")[0] in ("modules", "meta_path", "path_hooks", "settrace", "setprofile"):
-            raise _Strange(name)
+        if top == "sys" and rest.split(".")[0] in (
+            "modules",
+            "meta_path",
+            "path_hooks",
+            "settrace",
+            "setprofile",
+        ):
+            raise _StrangeError(name)
         if top in _MODELLED and top != "io":
-            raise _Strange(f"{name} handed on")
+            raise _StrangeError(f"{name} handed on")
 
     def touch(self, op: Op, text: str | None, why: str, *, entry: bool = False) -> None:
         if text is None or any(c in text for c in RESERVED):
-            raise _Strange(f"{why} of a computed path")
+            raise _StrangeError(f"{why} of a computed path")
         if text.startswith("~"):
             text = "./" + text  # Python expands nothing by itself
         self.call.walk.touch(op, text, self.state, f"python {why}", entry=entry)
@@ -266,7 +301,7 @@ class _Reader:
             return node.args[index]
         return next((k.value for k in node.keywords if k.arg in keywords), None)
 
-    def called(self, node: Any) -> None:  # noqa: C901  # a table of calls
+    def called(self, node: Any) -> None:  # a table of calls
         for child in (*node.args, *(k.value for k in node.keywords)):
             self.visit(child)
         if any(type(a).__name__ == "Starred" for a in node.args) or any(k.arg is None for k in node.keywords):
@@ -280,12 +315,12 @@ class _Reader:
         top, _, rest = name.partition(".")
         if starred and top in _MODELLED and name not in ("os.path.join", "builtins.print"):
             if not (name.startswith("builtins.") and rest not in _RUNS_CODE and rest != "open"):
-                raise _Strange(f"{name} with starred arguments")
+                raise _StrangeError(f"{name} with starred arguments")
         if name in ("builtins.open", "io.open"):
             self.opened(node, self.text(self.argument(node, 0, "file")), self.argument(node, 1, "mode"))
         elif top == "builtins":
             if rest in _RUNS_CODE:
-                raise _Strange(rest)
+                raise _StrangeError(rest)
         elif top == "os":
             self.os_call(node, rest)
         elif top == "shutil":
@@ -294,19 +329,23 @@ class _Reader:
             self.subprocess_call(node, rest)
         elif top == "pathlib":
             if rest not in ("Path", "PurePath", "PosixPath", "Path.home", "Path.cwd"):
-                raise _Strange(name)
+                raise _StrangeError(name)
         elif name == "sqlite3.connect":
             self.touch(Op.WRITE, self.text(self.argument(node, 0, "database")), "sqlite3.connect")
         elif name in ("zipfile.ZipFile", "tarfile.open"):
-            self.opened(node, self.text(self.argument(node, 0, "file", "name")), self.argument(node, 1, "mode"))
-        elif top in ("io",):
+            self.opened(
+                node, self.text(self.argument(node, 0, "file", "name")), self.argument(node, 1, "mode")
+            )
+        elif top == "io":
             return
         elif top in _MODELLED:
-            raise _Strange(name)
-        elif name in ("urllib.request.urlretrieve",):
+            raise _StrangeError(name)
+        elif name == "urllib.request.urlretrieve":
             self.touch(Op.WRITE, self.text(self.argument(node, 1, "filename")), name)
-        elif top == "threading" or name.startswith(("gc.", "sys.set", "sys.modules", "timeit.", "types.Function", "types.Code")):
-            raise _Strange(name)
+        elif top == "threading" or name.startswith(
+            ("gc.", "sys.set", "sys.modules", "timeit.", "types.Function", "types.Code")
+        ):
+            raise _StrangeError(name)
 
     def opened(self, node: Any, path: str | None, mode: Any) -> None:
         word = "r" if mode is None else self.text(mode)
@@ -315,13 +354,13 @@ class _Reader:
         elif path is not None:
             self.touch(Op.READ, path, "open")
         if any(k.arg == "opener" for k in node.keywords):
-            raise _Strange("open with an opener")
+            raise _StrangeError("open with an opener")
 
     def os_call(self, node: Any, rest: str) -> None:
         first, second = self.argument(node, 0, "path", "src", "name"), self.argument(node, 1, "dst")
         if rest in _OS_ONE:
             if any(k.arg == "dir_fd" for k in node.keywords):
-                raise _Strange(f"os.{rest} with dir_fd")
+                raise _StrangeError(f"os.{rest} with dir_fd")
             self.touch(_OS_ONE[rest], self.text(first), f"os.{rest}")
         elif rest in ("rename", "renames", "replace"):
             self.touch(Op.RENAME, self.text(first), f"os.{rest}")
@@ -334,13 +373,18 @@ class _Reader:
         elif rest == "chdir":
             text = self.text(first)
             if text is None:
-                raise _Strange("os.chdir to a computed path")
-            self.state.cwds = tuple(c if text.startswith("/") and not c else _join(c, text) for c in self.state.cwds)
-        elif rest.split(".")[0] not in _OS_READS:
-            raise _Strange(f"os.{rest}")
+                raise _StrangeError("os.chdir to a computed path")
+            self.state.cwds = tuple(
+                c if text.startswith("/") and not c else _join(c, text) for c in self.state.cwds
+            )
+        elif rest.split(".", maxsplit=1)[0] not in _OS_READS:
+            raise _StrangeError(f"os.{rest}")
 
     def shutil_call(self, node: Any, rest: str) -> None:
-        first, second = self.text(self.argument(node, 0, "src", "path")), self.text(self.argument(node, 1, "dst"))
+        first, second = (
+            self.text(self.argument(node, 0, "src", "path")),
+            self.text(self.argument(node, 1, "dst")),
+        )
         if rest == "rmtree":
             self.touch(Op.DELETE, first, "shutil.rmtree")
         elif rest in ("copy", "copy2", "copyfile", "copytree", "copymode", "copystat"):
@@ -352,38 +396,38 @@ class _Reader:
             self.touch(Op.RENAME, first, "shutil.move")
             self.touch(Op.WRITE, second, "shutil.move")
         elif rest not in ("which", "disk_usage", "get_terminal_size", "get_archive_formats"):
-            raise _Strange(f"shutil.{rest}")
+            raise _StrangeError(f"shutil.{rest}")
 
     def subprocess_call(self, node: Any, rest: str) -> None:
         if rest not in ("run", "call", "check_call", "check_output", "Popen", "getoutput", "getstatusoutput"):
-            raise _Strange(f"subprocess.{rest}")
+            raise _StrangeError(f"subprocess.{rest}")
         if any(k.arg in ("env", "executable", "preexec_fn", "pass_fds") for k in node.keywords):
-            raise _Strange("subprocess with its own environment")
+            raise _StrangeError("subprocess with its own environment")
         state = self.state.copy()
         cwd = next((k.value for k in node.keywords if k.arg == "cwd"), None)
         if cwd is not None:
             text = self.text(cwd)
             if text is None:
-                raise _Strange("subprocess in a computed folder")
+                raise _StrangeError("subprocess in a computed folder")
             state.cwds = tuple(_join(c, text) for c in state.cwds)
         words = self.argument(node, 0, "args")
         shell = any(k.arg == "shell" for k in node.keywords)
         if type(words).__name__ in ("List", "Tuple") and not shell:
             argv = [self.text(e) for e in words.elts]
             if any(a is None for a in argv):
-                raise _Strange("a computed command")
+                raise _StrangeError("a computed command")
             from ringfence.shell.effects import nested
 
             nested(self.call, state, [a for a in argv if a is not None])
             return
         text = self.text(words)
         if text is None or (not shell and not rest.startswith("get") and " " in text):
-            raise _Strange("a computed command")
+            raise _StrangeError("a computed command")
         self.code(text, f"subprocess.{rest}", state)
 
     def code(self, text: str | None, why: str, state: State | None = None) -> None:
         if text is None:
-            raise _Strange(f"{why} of a computed command")
+            raise _StrangeError(f"{why} of a computed command")
         inner = self.call.child_state()
         inner.cwds = (state or self.state).cwds
         self.call.walk.code(text, inner, f"python {why}", "sh")
@@ -400,8 +444,8 @@ class _Reader:
             self.touch(_PATH_ONE[attr], base, attr)
         elif attr in _PATH_TWO and (len(node.args) == 1 or (base is not None and attr != "replace")):
             target = self.text(node.args[0]) if node.args else None
-            if attr in ("symlink_to",):
-                raise _Strange("symlink_to")
+            if attr == "symlink_to":
+                raise _StrangeError("symlink_to")
             if attr in ("hardlink_to", "link_to"):
                 self.touch(Op.LINK, target, attr)
                 self.touch(Op.CREATE, base, attr)
@@ -409,12 +453,24 @@ class _Reader:
                 self.touch(Op.RENAME, base, attr)
                 self.touch(Op.RENAME, target, attr, entry=True)
         elif attr == "open":
-            mode = node.args[0] if node.args else next((k.value for k in node.keywords if k.arg == "mode"), None)
+            mode = (
+                node.args[0] if node.args else next((k.value for k in node.keywords if k.arg == "mode"), None)
+            )
             self.opened(node, base, mode)
-        elif attr in ("extractall", "extract", "system", "popen", "rmtree", "spawn", "retrieve", "executescript", "savefig"):
-            raise _Strange(f".{attr}")
+        elif attr in (
+            "extractall",
+            "extract",
+            "system",
+            "popen",
+            "rmtree",
+            "spawn",
+            "retrieve",
+            "executescript",
+            "savefig",
+        ):
+            raise _StrangeError(f".{attr}")
         if attr.startswith("__"):
-            raise _Strange(attr)
+            raise _StrangeError(attr)
         self.visit(func.value)
 
 
@@ -423,7 +479,7 @@ def _join(cwd: str, path: str) -> str:
 
 
 def _children(node: Any) -> list[Any]:
-    out = []
+    out: list[Any] = []
     for field in getattr(node, "_fields", ()):
         value = getattr(node, field, None)
         if isinstance(value, list):
@@ -434,7 +490,7 @@ def _children(node: Any) -> list[Any]:
 
 
 def _walk(node: Any) -> list[Any]:
-    out = []
+    out: list[Any] = []
     pending = [node]
     while pending:
         here = pending.pop()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from ringfence.model import Op
 from ringfence.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ringfence.model import Surroundings
+    from ringfence.model import Op, Surroundings
     from ringfence.shell.disk import Disk
     from ringfence.shell.tree import Refusal, Script
 

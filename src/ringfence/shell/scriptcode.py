@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     Token = tuple[str, str]  # kind: "name", "str" (a literal without interpolation), "text" (with), "op"
 
 
-def tokens_of(text: str, *, sigils: str, comment: str) -> list[Token] | None:
+def tokens_of(text: str, *, sigils: str, comment: str) -> list[Token] | None:  # noqa: PLR0915  # a lexer
     """A rough lexer; None if quotes do not close. `sigils` are characters that make a double-quoted text computed."""
     out: list[Token] = []
     i = 0
@@ -77,7 +77,8 @@ _JS_DANGER = frozenset(
      "setUncaughtExceptionCaptureCallback", "getBuiltinModule", "createRequire")
 )  # fmt: skip
 _JS_SAFE_MODULES = frozenset(
-    ("path", "util", "url", "os", "crypto", "querystring", "assert", "events", "http", "https", "zlib", "string_decoder",
+    ("path", "util", "url", "os", "crypto", "querystring", "assert", "events", "http", "https", "zlib",
+     "string_decoder",
      "buffer", "timers", "readline")
 )  # fmt: skip
 _FS_WRITES = {
@@ -85,7 +86,18 @@ _FS_WRITES = {
     "rmdir": Op.DELETE, "truncate": Op.WRITE, "chmod": Op.METADATA, "chown": Op.METADATA, "utimes": Op.METADATA,
     "createWriteStream": Op.WRITE, "mkdtemp": Op.CREATE,
 }  # fmt: skip
-_FS_READS = ("read", "exists", "stat", "lstat", "access", "realpath", "createReadStream", "opendir", "watch", "constants")
+_FS_READS = (
+    "read",
+    "exists",
+    "stat",
+    "lstat",
+    "access",
+    "realpath",
+    "createReadStream",
+    "opendir",
+    "watch",
+    "constants",
+)
 
 
 def javascript_code(call: Call, state: State, text: str) -> None:
@@ -103,7 +115,12 @@ def javascript_code(call: Call, state: State, text: str) -> None:
         if kind == "name" and word in _JS_DANGER:
             call.walk.unknown("opaque.inline-code", f"javascript: {word}")
             return
-        if kind == "op" and word == "[" and i and (tokens[i - 1][0] == "name" or tokens[i - 1][1] in (")", "]")):
+        if (
+            kind == "op"
+            and word == "["
+            and i
+            and (tokens[i - 1][0] == "name" or tokens[i - 1][1] in (")", "]"))
+        ):
             before = tokens[i - 1][1]
             if before in ("process", "require", *aliases) or before == ")":
                 call.walk.unknown("opaque.inline-code", "javascript: a computed member")
@@ -187,9 +204,16 @@ _PERL_WRITES = {"unlink": Op.DELETE, "rmdir": Op.DELETE, "mkdir": Op.CREATE, "tr
 
 
 def perl_code(call: Call, state: State, text: str) -> None:
-    """Pure text work passes; `unlink "x"` and a literal `open` are read; anything else that could reach a file is not."""
+    """Pure text work passes, `unlink "x"` and a literal `open` are read, all else that may reach a file is not."""
     body = text
-    for harmless in ("use strict", "use warnings", "use utf8", "use List::Util", "use Data::Dumper", "use JSON::PP"):
+    for harmless in (
+        "use strict",
+        "use warnings",
+        "use utf8",
+        "use List::Util",
+        "use Data::Dumper",
+        "use JSON::PP",
+    ):
         body = body.replace(harmless, "")
     if "`" not in body and not words_in(body, _PERL_DANGER) and not _perl_executes(body):
         return
@@ -252,9 +276,9 @@ def _perl_open(call: Call, state: State, tokens: list[Token], i: int) -> bool:
     while j < len(tokens) and tokens[j][1] not in (";", ")", "or", "|"):
         if tokens[j][0] == "str":
             literals.append(tokens[j][1])
-        elif tokens[j][0] == "text":
-            return False
-        elif tokens[j][0] == "name" and tokens[j][1] not in ("my", "our", "local") and tokens[j - 1][1] == ",":
+        elif tokens[j][0] == "text" or (
+            tokens[j][0] == "name" and tokens[j][1] not in ("my", "our", "local") and tokens[j - 1][1] == ","
+        ):
             return False
         j += 1
     if len(literals) == 1:

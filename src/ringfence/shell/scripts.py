@@ -12,7 +12,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ringfence.shell.calls import Call
 
-_DIALECTS = {"bash": "bash", "rbash": "bash", "zsh": "zsh", "sh": "sh", "dash": "sh", "ash": "sh", "ksh": "ksh", "mksh": "ksh"}
+_DIALECTS = {
+    "bash": "bash",
+    "rbash": "bash",
+    "zsh": "zsh",
+    "sh": "sh",
+    "dash": "sh",
+    "ash": "sh",
+    "ksh": "ksh",
+    "mksh": "ksh",
+}
 
 
 def shell(call: Call) -> str | None:
@@ -157,7 +166,12 @@ def run_file(call: Call) -> str | None:
         first = text.split("\n", 1)[0]
         inner = call.child_state()
         inner.params = tuple(call.args)
-        if not first.startswith("#!") or first.rpartition("/")[2].split()[-1:] in (["sh"], ["bash"], ["dash"], ["zsh"]):
+        if not first.startswith("#!") or first.rpartition("/")[2].split()[-1:] in (
+            ["sh"],
+            ["bash"],
+            ["dash"],
+            ["zsh"],
+        ):
             kind = first.rpartition("/")[2].split()[-1] if first.startswith("#!") else "bash"
             out = walk.code(text, inner, call.path, _DIALECTS.get(kind, "bash"))
             state.adopt_disk(inner)

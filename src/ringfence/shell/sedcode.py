@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ringfence.shell.calls import Call
 
 
-class _Strange(Exception):
+class _StrangeError(Exception):
     """A script that is not understood."""
 
 
@@ -20,7 +20,7 @@ def sed_script(call: Call, script: str) -> None:
         return
     try:
         _Scanner(call, script).run()
-    except (_Strange, IndexError) as strange:
+    except (_StrangeError, IndexError) as strange:
         call.walk.unknown("opaque.inline-code", f"sed: {strange}")
 
 
@@ -97,7 +97,7 @@ class _Scanner:
                     self.i = end
                     continue
             self.i += 1
-        raise _Strange("an unterminated pattern")
+        raise _StrangeError("an unterminated pattern")
 
     def bracket(self) -> int:
         """Index after `]`, 0 if this is no bracket expression."""
@@ -148,10 +148,10 @@ class _Scanner:
         elif c == "e":
             command = self.line().strip()
             if not command:
-                raise _Strange("e runs what the data says")
+                raise _StrangeError("e runs what the data says")
             self.call.walk.code(command, self.call.child_state(), "sed e")
         else:
-            raise _Strange(f"the command {c!r}")
+            raise _StrangeError(f"the command {c!r}")
 
     def plain(self, delimiter: str) -> str:
         start = self.i
@@ -163,7 +163,7 @@ class _Scanner:
             self.i += 1
             if c == delimiter:
                 return self.text[start : self.i - 1]
-        raise _Strange("an unterminated replacement")
+        raise _StrangeError("an unterminated replacement")
 
     def write(self) -> None:
         self.call.walk.touch(Op.WRITE, self.line().strip(" \t"), self.call.state, "sed w")
@@ -178,7 +178,7 @@ class _Scanner:
     def substitute(self) -> None:
         delimiter = self.peek()
         if delimiter in ("", "\n", "\\"):
-            raise _Strange("s without a delimiter")
+            raise _StrangeError("s without a delimiter")
         self.i += 1
         self.delimited(delimiter)
         replacement = self.plain(delimiter)
@@ -193,10 +193,10 @@ class _Scanner:
             elif c == "e":
                 self.i += 1
                 if "&" in replacement or any(f"\\{d}" in replacement for d in "0123456789"):
-                    raise _Strange("s///e runs what the data says")
+                    raise _StrangeError("s///e runs what the data says")
                 text = replacement.replace("\\" + delimiter, delimiter).replace("\\n", "\n")
                 self.call.walk.code(text, self.call.child_state(), "sed s///e")
             elif c in " \t\n;}#":
                 return
             else:
-                raise _Strange(f"the flag {c!r}")
+                raise _StrangeError(f"the flag {c!r}")

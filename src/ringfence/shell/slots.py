@@ -112,7 +112,10 @@ class _Scan:
         self.acts = any(r.lstrip("?").split(":")[0] in ACTING for r in options.values()) or any(
             effect or slot.rstrip("?*+") in ACTING
             for rule in entry.get("when", ())
-            for effect, slot in [*((e, "") for e in rule.get("effects", ())), *(("", s) for s in rule.get("args", ()))]
+            for effect, slot in [
+                *((e, "") for e in rule.get("effects", ())),
+                *(("", s) for s in rule.get("args", ())),
+            ]
         )
 
     def run(self, words: Sequence[str]) -> None:
@@ -212,7 +215,12 @@ class _Scan:
             self.present.add(name)
             following = self.words[self.index] if self.index < len(self.words) else ""
             for option, role in self.options.items():
-                if option.startswith(name + "-") and role in ACTING and not following.startswith("-") and following:
+                if (
+                    option.startswith(name + "-")
+                    and role in ACTING
+                    and not following.startswith("-")
+                    and following
+                ):
                     self.pairs.append((role, following))
             return
         if name not in self.options:
@@ -293,13 +301,14 @@ class _Scan:
 def _bind(entry: Entry, scan: _Scan) -> Slots:
     args: Sequence[str] = entry.get("args", ())
     effects: list[str] = list(entry.get("effects", ()))
-    archive = readonly = None
+    archive = ""
+    readonly: Sequence[str] = ()
     for rule in entry.get("when", ()):
         if _fits(rule, scan.present):
             args = rule.get("args", args)
             effects = [*effects, *rule.get("effects", ())]
-            archive = rule.get("archive")
-            readonly = rule.get("readonly")
+            archive = rule.get("archive", "")
+            readonly = rule.get("readonly", ())
             break
     operands = list(scan.operands)
     if not operands and "empty" in entry:
@@ -311,7 +320,7 @@ def _bind(entry: Entry, scan: _Scan) -> Slots:
         made = role
         if role == "archive":
             made = archive or "read"
-        elif readonly is not None and any(n in readonly and v == word for n, v in scan.values):
+        elif any(n in readonly and v == word for n, v in scan.values):
             made = "read"
         pairs.append((made, word))
     commands = list(scan.commands)

@@ -30,8 +30,23 @@ class State:
     """Mutable; `copy` for a subshell, `join` where two ways meet."""
 
     __slots__ = (
-        "cwds", "dead", "exported", "files", "functions", "links", "mirrors", "oldpwd", "options", "params", "planted",
-        "readonly", "references", "stack", "touched", "values", "built",
+        "built",
+        "cwds",
+        "dead",
+        "exported",
+        "files",
+        "functions",
+        "links",
+        "mirrors",
+        "oldpwd",
+        "options",
+        "params",
+        "planted",
+        "readonly",
+        "references",
+        "stack",
+        "touched",
+        "values",
     )  # fmt: skip
 
     def __init__(self, cwd: str, values: Mapping[str, tuple[Value, ...]]) -> None:
@@ -40,7 +55,9 @@ class State:
         self.values: dict[str, tuple[Value, ...]] = dict(values)
         self.functions: dict[str, Stmt | None] = {}  # None: an unknown one of that name may exist
         self.params: tuple[str, ...] | None = ()
-        self.stack: tuple[tuple[str, ...], ...] | None = ()  # None: not known; below it lies the session's own
+        self.stack: (
+            tuple[tuple[str, ...], ...] | None
+        ) = ()  # None: not known; below it lies the session's own
         self.options: frozenset[str] = frozenset()
         self.readonly: frozenset[str] = frozenset()
         self.references: dict[str, str] = {}  # `declare -n`: a name that stands for another

@@ -36,7 +36,7 @@ class Param(Record):
     op: str = ""
     word: Word | None = None
     other: Word | None = None
-    index: Word | None = None
+    subscript: Word | None = None
     indirect: bool = False
     length: bool = False
     strange: str = ""
@@ -85,7 +85,7 @@ class Assign(Record):
     value: Word | None
     array: tuple[Word, ...] | None = None
     append: bool = False
-    index: Word | None = None
+    subscript: Word | None = None
     naked: bool = False
 
 

@@ -81,7 +81,7 @@ def _quoted(text: str, at: int) -> tuple[str, int] | None:
         elif text.startswith("\\'", i):
             out += "'"
             i += 2
-        elif text.startswith("\"'\"", i):
+        elif text.startswith('"\'"', i):
             out += "'"
             i += 3
         else:

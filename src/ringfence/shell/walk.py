@@ -142,15 +142,21 @@ class Walk:
             if op is not Op.READ:
                 whole = text if text.startswith("/") else f"{cwd}/{text}"
                 if state.links or state.mirrors:
-                    path = self._through_links(whole, state, entry=entry or op in (Op.DELETE, Op.RENAME)) or text
+                    path = (
+                        self._through_links(whole, state, entry=entry or op in (Op.DELETE, Op.RENAME)) or text
+                    )
                 if path == UNKNOWN:
                     self.unknown("opaque.planted-link", f"{why}: {text}")
                     continue
                 here = fold("/", whole)
                 if state.planted and not entry and op not in (Op.DELETE, Op.RENAME):
                     for folder in state.planted:
-                        if here.startswith(folder.rstrip("/") + "/") and "/" in here[len(folder) :].strip("/"):
-                            self.unknown("opaque.planted-link", f"{why}: an archive may have put a link at {text}")
+                        if here.startswith(folder.rstrip("/") + "/") and "/" in here[len(folder) :].strip(
+                            "/"
+                        ):
+                            self.unknown(
+                                "opaque.planted-link", f"{why}: an archive may have put a link at {text}"
+                            )
                 if not soft:
                     if op is not Op.METADATA:
                         state.files.pop(here, None)
@@ -186,7 +192,9 @@ class Walk:
                     return UNKNOWN
                 rest = "/".join(parts[index + 1 :])
                 parent = here.rpartition("/")[0]
-                whole = (target if target.startswith("/") else f"{parent}/{target}") + ("/" + rest if rest else "")
+                whole = (target if target.startswith("/") else f"{parent}/{target}") + (
+                    "/" + rest if rest else ""
+                )
                 changed = True
                 break
             else:
@@ -218,7 +226,7 @@ class Walk:
                     deep="globstar" in state.options or self.dialect == "zsh",
                 )
                 found.update((clean(n), None) for n in names)
-        except globs.TooWide:
+        except globs.TooWideError:
             return [UNKNOWN]
         if found:
             return list(found)
@@ -228,7 +236,9 @@ class Walk:
         names = self.disk.names(folder)
         if state.links:
             prefix = folder.rstrip("/") + "/"
-            made = [p[len(prefix) :] for p in state.links if p.startswith(prefix) and "/" not in p[len(prefix) :]]
+            made = [
+                p[len(prefix) :] for p in state.links if p.startswith(prefix) and "/" not in p[len(prefix) :]
+            ]
             return tuple(sorted({*(names or ()), *made}))
         return names
 
@@ -236,7 +246,9 @@ class Walk:
         return self.disk.is_dir(path) or path.rstrip("/") in state.links
 
     # -- texts within texts ---------------------------------------------------------------------------------
-    def code(self, text: str, state: State, why: str, dialect: str = "", stdin: str | None = None) -> str | None:
+    def code(
+        self, text: str, state: State, why: str, dialect: str = "", stdin: str | None = None
+    ) -> str | None:
         """Shell text met on the way (`eval`, `-c`, `trap`), run in `state`. Returns what it prints."""
         if UNKNOWN in text:
             self.unknown("opaque.dynamic-code", f"{why}: {text}")
@@ -268,7 +280,7 @@ class Walk:
         return out
 
     def _as_bash_too(self, text: str, state: State, stdin: str | None) -> bool:
-        """`sh` is bash on some machines and dash on others: where both accept a text and read it differently, both count."""
+        """`sh` is bash on some machines and dash on others: what they read differently counts both ways."""
         if self.dialect != "sh" or not any(mark in text for mark in _BASH_ONLY):
             return False
         script = self.parse(text, "bash")
@@ -343,10 +355,7 @@ class Walk:
         outer_file = self.stdin_file
         if stmt.redirects:
             stdin, targets, appends = self._redirects(stmt.redirects, state, stdin)
-        if stmt.cmd is None:
-            outcome = Outcome(state, state, "")
-        else:
-            outcome = self.command(stmt.cmd, state, stdin)
+        outcome = Outcome(state, state, "") if stmt.cmd is None else self.command(stmt.cmd, state, stdin)
         self.stdin_file = outer_file
         if targets:
             self._fill(targets, outcome, appends=appends)
@@ -419,7 +428,7 @@ class Walk:
         return state.files.get(fold(state.cwds[0], targets[0]))
 
     # -- commands -------------------------------------------------------------------------------------------
-    def command(self, cmd: t.Cmd, state: State, stdin: str | None) -> Outcome:  # noqa: C901  # one arm a node type
+    def command(self, cmd: t.Cmd, state: State, stdin: str | None) -> Outcome:  # one arm a node type
         if isinstance(cmd, t.Simple):
             return self._simple(cmd, state, stdin)
         if isinstance(cmd, t.Binary):
@@ -633,7 +642,11 @@ class Walk:
             made = (
                 here
                 if made is None
-                else Outcome(join(made.ok, here.ok), join(made.bad, here.bad), made.out if made.out == here.out else None)
+                else Outcome(
+                    join(made.ok, here.ok),
+                    join(made.bad, here.bad),
+                    made.out if made.out == here.out else None,
+                )
             )
         assert made is not None  # noqa: S101  # there was at least one alternative
         return made
@@ -715,5 +728,9 @@ def _is_number(text: str) -> bool:
 
 def _show(text: str) -> str:
     return (
-        text.replace(UNKNOWN, "…").replace(DIGITS, "#").replace("\2", " ").replace(NOTHING, "").replace(TILDE, "~")
+        text.replace(UNKNOWN, "…")
+        .replace(DIGITS, "#")
+        .replace("\2", " ")
+        .replace(NOTHING, "")
+        .replace(TILDE, "~")
     )[:200]

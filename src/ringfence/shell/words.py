@@ -6,7 +6,7 @@ Every result is a list of alternatives, because a variable may hold one of sever
 from __future__ import annotations
 
 from ringfence.shell import globs, params
-from ringfence.shell.braces import TooMany, expand_braces
+from ringfence.shell.braces import TooManyError, expand_braces
 from ringfence.shell.quoting import unescape, unescape_double
 from ringfence.shell.state import BREAK, DIGITS, MAX_CHOICES, NOTHING, TILDE, UNKNOWN, State
 from ringfence.shell.tree import (
@@ -53,7 +53,7 @@ class Words:
                 return [[only.text]]
         try:
             words = expand_braces(word)
-        except TooMany:
+        except TooManyError:
             return [[UNKNOWN]]
         if len(words) > 1 and self.walk.dialect == "sh":
             # dash has no braces: both readings count
@@ -147,9 +147,9 @@ class Words:
                 choices = [[(part.op + part.pattern + ")", quoted)]]
                 if quoted:
                     choices = [[(UNKNOWN, True)]]
-            result = _product(result, choices) if len(choices) > 1 or len(result) > 1 else [
-                result[0] + choices[0]
-            ]
+            result = (
+                _product(result, choices) if len(choices) > 1 or len(result) > 1 else [result[0] + choices[0]]
+            )
             if len(result) > MAX_CHOICES:
                 result = [[(UNKNOWN, True)]]
         return result
@@ -237,8 +237,8 @@ class Words:
             return [" \t\n"]
         out: list[str | None] = []
         for value in state.get(name):
-            if part.index is not None:
-                out.extend(self._indexed(value, part.index, state))
+            if part.subscript is not None:
+                out.extend(self._indexed(value, part.subscript, state))
             elif isinstance(value, tuple):
                 out.append(value[0] if value else None)
             else:
@@ -263,7 +263,7 @@ class Words:
 
     def _indirect(self, part: Param, state: State, *, quoted: bool) -> list[str | None]:
         out: list[str | None] = []
-        if part.index is not None:  # ${!a[@]}: the indices
+        if part.subscript is not None:  # ${!a[@]}: the indices
             return [UNKNOWN]
         for target in self._values(part._replace(indirect=False, op=""), state, quoted=quoted):
             if target is None or not target.replace("_", "a").isalnum() or not target.isascii():
@@ -288,7 +288,9 @@ class Words:
             out: list[str] = []
             for new in news:
                 out.extend(
-                    self._each(value, lambda v, p, n=new: params.replace(v, op, p, n), self.patterns(word, state))
+                    self._each(
+                        value, lambda v, p, n=new: params.replace(v, op, p, n), self.patterns(word, state)
+                    )
                 )
             return out
         if op in ("^", "^^", ",", ",,") and not word.parts:
@@ -306,7 +308,7 @@ class Words:
                 BREAK.join(change(v, p) for v in value.split(BREAK))  # type: ignore[operator]  # a lambda of ours
                 for p in patterns
             ]
-        except globs.TooWide:
+        except globs.TooWideError:
             return [UNKNOWN]
 
     def _default(self, part: Param, op: str, word: Word, value: str | None, state: State) -> list[str]:

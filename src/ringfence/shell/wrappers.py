@@ -174,8 +174,27 @@ def _sudo(call: Call) -> str | None:
 
 # Options of these that take a value in a word of their own; everything else with a dash is a flag.
 _VALUED = {
-    "unshare": ("-S", "-G", "-w", "--setuid", "--setgid", "--wd", "--root", "-R", "--map-user", "--map-group"),
-    "setpriv": ("--reuid", "--regid", "--groups", "--inh-caps", "--ambient-caps", "--bounding-set", "--pdeathsig"),
+    "unshare": (
+        "-S",
+        "-G",
+        "-w",
+        "--setuid",
+        "--setgid",
+        "--wd",
+        "--root",
+        "-R",
+        "--map-user",
+        "--map-group",
+    ),
+    "setpriv": (
+        "--reuid",
+        "--regid",
+        "--groups",
+        "--inh-caps",
+        "--ambient-caps",
+        "--bounding-set",
+        "--pdeathsig",
+    ),
     "systemd-run": ("-p", "--property", "-u", "--unit", "-E", "--setenv", "-d", "--uid", "--gid", "-M", "-H"),
     "setarch": (),
 }
