@@ -227,10 +227,9 @@ def _links_to_folder(call: Call, state: State, name: str) -> bool:
 def _remote(call: Call, state: State, role: str, word: str, sources: list[str]) -> None:
     host, colon, rest = word.partition(":")
     if colon and "/" not in host and host:
-        if host in ("localhost", "127.0.0.1", "::1") or host.endswith("@localhost"):
-            # The same disk through another door.
-            if role == "remote-dest":
-                call.walk.touch(Op.WRITE, rest or "~", state, call.name, deep=True)
+        here = host in ("localhost", "127.0.0.1", "::1") or host.endswith("@localhost")
+        if here and role == "remote-dest":  # the same disk through another door
+            call.walk.touch(Op.WRITE, rest or TILDE, state, call.name, deep=True)
         return
     if word.startswith(("rsync://", "ssh://")) or word == "-":
         return

@@ -98,9 +98,9 @@ def _sql(call: Call, state: State, text: str) -> None:
             elif any(w.startswith(name) for w in ("read", "load", "import")):
                 call.walk.unknown("opaque.inline-code", f"sqlite {words[0]}")
     lowered = text.lower()
-    if words_in(lowered, ("writefile", "load_extension", "readfile", "copy", "edit")) or "\\" in text:
-        if words_in(lowered, ("writefile", "load_extension", "edit")) or call.name != "sqlite3":
-            call.walk.unknown("opaque.inline-code", f"{call.name} program text")
+    opens = words_in(lowered, ("writefile", "load_extension", "edit"))
+    if opens or (call.name != "sqlite3" and ("\\" in text or words_in(lowered, ("readfile", "copy")))):
+        call.walk.unknown("opaque.inline-code", f"{call.name} program text")
     for key in ("attach", "into"):
         at = lowered.find(key)
         while at >= 0:

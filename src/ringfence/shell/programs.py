@@ -39,11 +39,9 @@ def run_program(
     path, args = argv[0], argv[1:]
     if UNKNOWN in path or DIGITS in path or path.startswith(TILDE):
         walk.unknown("opaque.dynamic-command", path)
-        for word in args:  # what it would do is not known, but an outside operand is worth naming
-            del word
         return Outcome(state, state, None)
-    for name in extra:
-        walk.watch_variable(name, lasting=False)
+    for variable in extra:
+        walk.watch_variable(variable, lasting=False)
     name: str | None = path if "/" not in path else _tool_name(path, state)
     call = Call(walk, state, path, name or path, args, stdin, extra)
     if name is None:

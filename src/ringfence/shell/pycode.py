@@ -313,9 +313,9 @@ class _Reader:
             self.method(node)
             return
         top, _, rest = name.partition(".")
-        if starred and top in _MODELLED and name not in ("os.path.join", "builtins.print"):
-            if not (name.startswith("builtins.") and rest not in _RUNS_CODE and rest != "open"):
-                raise _StrangeError(f"{name} with starred arguments")
+        harmless = top == "builtins" and rest not in _RUNS_CODE and rest != "open"
+        if starred and top in _MODELLED and name != "os.path.join" and not harmless:
+            raise _StrangeError(f"{name} with starred arguments")
         if name in ("builtins.open", "io.open"):
             self.opened(node, self.text(self.argument(node, 0, "file")), self.argument(node, 1, "mode"))
         elif top == "builtins":

@@ -214,14 +214,9 @@ class _Scan:
             # `--backup` beside a listed `--backup-dir`: a flag of its own, or short for it. Both readings count.
             self.present.add(name)
             following = self.words[self.index] if self.index < len(self.words) else ""
-            for option, role in self.options.items():
-                if (
-                    option.startswith(name + "-")
-                    and role in ACTING
-                    and not following.startswith("-")
-                    and following
-                ):
-                    self.pairs.append((role, following))
+            for option, acting_role in self.options.items():
+                if option.startswith(name + "-") and acting_role in ACTING and following[:1] not in ("", "-"):
+                    self.pairs.append((acting_role, following))
             return
         if name not in self.options:
             near = [o for o in self.options if o.startswith(name) and o.startswith("--")]
@@ -247,7 +242,9 @@ class _Scan:
             name, eq, value = word.partition("=")
             if eq and (name in self.options or "-" + name in self.options):
                 self.present.add(name)
-                self._take(name, self.options.get(name, "value").lstrip("?"), value)
+                self._take(
+                    name, self.options.get(name, self.options.get("-" + name, "value")).lstrip("?"), value
+                )
                 return
             for option in self.entry.get("attached", ()):
                 if word.startswith(option) and len(word) > len(option):
