@@ -108,7 +108,8 @@ class _Lowering:
         op = node["Op"]
         at = node["OpPos"]["Offset"]
         written = self.source[at : at + len(op)].decode("utf-8", "replace")
-        if written != op and written not in (">!", ">>!"[: len(op)], "&>|"[: len(op)]):
+        # zsh spells "overwrite" with `!` as well as `|`, and the ampersand on either side.
+        if written != op and written.replace("!", "|") not in (op, op.replace("&>", ">&")):
             raise UnreadableError("opaque.parser-drift", f"operator {op!r} is written {written!r}", at)
         word = self.word(node["Word"])
         if op in (">&", "<&") and len(word.parts) >= 1:
@@ -227,6 +228,8 @@ class _Lowering:
         names = node.get("Names")
         if names:
             return t.Function(tuple(n["Value"] for n in names), self.stmt(node["Body"]))
+        if node.get("Name") is None:  # zsh runs a function without a name on the spot
+            return t.Group((self.stmt(node["Body"]),), subshell=False)
         return t.Function((node["Name"]["Value"],), self.stmt(node["Body"]))
 
     def binary(self, node: Node) -> t.Cmd:

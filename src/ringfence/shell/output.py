@@ -139,6 +139,20 @@ def _digits(call: Call) -> str | None:
     return DIGITS + "\n"
 
 
+def _seq(call: Call) -> str | None:
+    numbers = [w for w in call.args if w.lstrip("-").isdigit()]
+    if len(numbers) != len(call.args) or len(numbers) not in (1, 2) or any(len(n) > 6 for n in numbers):
+        return None
+    low, high = (1, int(numbers[0])) if len(numbers) == 1 else (int(numbers[0]), int(numbers[1]))
+    return None if high - low > 200 else "".join(f"{n}\n" for n in range(low, high + 1))
+
+
+def _which(call: Call) -> str | None:
+    """`$(which rm)` names rm, wherever it lies."""
+    plain = len(call.args) == 1 and call.args[0].replace("-", "a").replace(".", "a").isalnum()
+    return f"/usr/bin/{call.args[0]}\n" if plain else None
+
+
 def _id(call: Call) -> str | None:
     return DIGITS + "\n" if call.args and call.args[0] in ("-u", "-g") else None
 
@@ -152,5 +166,7 @@ BUILTINS: dict[str, Callable[[Call], str | None]] = {
     "cat": _cat,
     "ls": _ls,
     "nproc": _digits,
+    "seq": _seq,
+    "which": _which,
     "id": _id,
 }

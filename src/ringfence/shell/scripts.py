@@ -36,6 +36,10 @@ def shell(call: Call) -> str | None:
             return None
         if word == "--":
             break
+        if word in ("--version", "--help", "--dump-strings") or (word[0] == "-" and "n" in word[1:] and word[1] != "-"):
+            for name in words[:1]:
+                call.walk.touch(Op.READ, name, call.state, call.name)
+            return None  # `-n` reads and runs nothing
         if word.startswith("--"):
             if word in ("--rcfile", "--init-file") and words:
                 call.walk.unknown("opaque.runs-file", f"{call.name} {word} {words.pop(0)}")

@@ -334,13 +334,10 @@ class Words:
         fields: list[Pieces] = []
         here: Pieces = []
         seps = self._separators(state)
-        for text, quoted in pieces:
-            if BREAK in text:
-                chunks = text.split(BREAK)
-                here.append((chunks[0], True))
-                for chunk in chunks[1:]:
-                    fields.append(here)
-                    here = [(chunk, True)]
+        for text, quoted in _separate(pieces):
+            if text == BREAK:
+                fields.append(here)
+                here = [("", quoted)]
                 continue
             if quoted or self.walk.dialect == "zsh" or not any(c in text for c in seps):
                 here.append((text, quoted))
@@ -384,6 +381,19 @@ class Words:
                 continue
             out.extend(self.walk.matches(pattern, text, state))
         return out
+
+
+def _separate(pieces: Pieces) -> Pieces:
+    """Every BREAK a piece of its own."""
+    if not any(BREAK in text for text, _ in pieces):
+        return pieces
+    out: Pieces = []
+    for text, quoted in pieces:
+        for index, chunk in enumerate(text.split(BREAK)):
+            if index:
+                out.append((BREAK, quoted))
+            out.append((chunk, quoted))
+    return out
 
 
 def _scalar(value: str | tuple[str, ...]) -> str:
