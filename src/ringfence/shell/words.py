@@ -238,20 +238,23 @@ class Words:
         out: list[str | None] = []
         for value in state.get(name):
             if part.subscript is not None:
-                out.extend(self._indexed(value, part.subscript, state))
+                out.extend(self._indexed(value, part.subscript, state, quoted=quoted))
             elif isinstance(value, tuple):
                 out.append(value[0] if value else None)
             else:
                 out.append(value)
         return out
 
-    def _indexed(self, value: str | tuple[str, ...] | None, index: Word, state: State) -> list[str | None]:
+    def _indexed(
+        self, value: str | tuple[str, ...] | None, index: Word, state: State, *, quoted: bool
+    ) -> list[str | None]:
         if value is None:
             return [None]
         out: list[str | None] = []
         for text in self.texts(index, state, tilde=False):
             if text in ("@", "*"):
-                out.append(_many(value) if isinstance(value, tuple) else value)
+                star = text == "*" and quoted
+                out.append(_many(value, star=star) if isinstance(value, tuple) else value)
             elif isinstance(value, tuple) and text.isdigit():
                 position = int(text)
                 out.append(value[position] if position < len(value) else None)
