@@ -81,9 +81,9 @@ class Git:
         if self.repo.linked:
             self.touch(Op.WRITE, self.repo.top)
         else:
-            self.touch(Op.WRITE, self.repo.git_dir)
+            self.touch(Op.WRITE, f"{self.repo.git_dir}/index")
             if self.repo.common != self.repo.git_dir:
-                self.touch(Op.WRITE, self.repo.common)
+                self.touch(Op.WRITE, f"{self.repo.common}/objects")
         for name in ("GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"):
             for value in self.call.extra.get(name, ()):
                 self.touch(Op.WRITE, value if isinstance(value, str) else UNKNOWN)
@@ -96,7 +96,7 @@ class Git:
 
     def shared(self, below: str) -> None:
         """Something every worktree of the repository shares."""
-        self.touch(Op.WRITE, f"{self.repo.common}/{below}" if self.repo.linked else self.repo.git_dir)
+        self.touch(Op.WRITE, f"{self.repo.common}/{below}" if self.repo.linked else f"{self.repo.git_dir}/index")
 
     def ref(self, name: str) -> None:
         """A ref named by the command."""
