@@ -177,7 +177,7 @@ ENTRIES: tuple[str, ...] = (
     '{"names":["dot"],"args":["unknown*"],"opts":{"-o":"write","--output":"write","-o:":"write","--export-filename":"write","-P":"write-into","--outdir":"write-into","-T":"?value"}}',
     '{"names":["mount"],"args":["maybe?","write-into?"],"opts":{"-t":"value","--types":"value","-o":"value","--options":"value","-L":"value","-U":"value","-T":"read","--fstab":"read","--bind":"flag","--source":"read","--target":"write-into"},"runs":"system"}',
     '{"names":["umount"],"args":["write*"],"runs":"system"}',
-    '{"names":["crontab"],"args":["read?"],"opts":{"-u":"value","-s":"flag"},"runs":"system","when":[{"has":["-l"],"args":["none*"]}]}',
+    '{"names":["crontab"],"args":["read?"],"opts":{"-u":"value","-s":"flag"},"runs":"system","when":[{"has":["-l"],"args":["none*"],"runs":"nothing"}]}',
     '{"names":["at","batch"],"args":["none*"],"opts":{"-f":"exec","-q":"value","-t":"value"},"runs":"system"}',
     '{"names":["systemctl"],"args":["none*"],"runs":"system"}',
     '{"names":["tmux","screen"],"style":"posix","args":["unknown*"],"opts":{"-f":"exec","-c":"code","-L":"value","-S":"value"}}',

@@ -1,17 +1,19 @@
-"""find: what it would delete or hand to a command, taken from the disk as far as its tests are simple."""
+"""find: what it would delete or hand to a command, taken from the disk as far as its tests can be read."""
 
 from __future__ import annotations
 
 from ringfence.model import Op
-from ringfence.shell import globs
 from ringfence.shell.effects import nested
 from ringfence.shell.filetools import slots_of
+from ringfence.shell.findtests import ACTIONS, File, parse_expression, reaches
 from ringfence.shell.state import DIGITS, TILDE, UNKNOWN, clean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ringfence.shell.calls import Call
     from ringfence.shell.slots import Slots
+
+    Found = dict[tuple[str, ...], list[str]]  # action -> names it may be reached for
 
 MAX_FOUND = 400
 MAX_SEEN = 4000
@@ -29,18 +31,31 @@ def find(call: Call) -> str | None:
             walk.touch(Op.WRITE, word, state, "find")
         elif role == "list":
             walk.unknown("opaque.paths-from-file", f"find: starts from {word}")
-    deletes = "-delete" in slots.present
     follows = bool(slots.present & {"-L", "-follow"})
-    for start in starts:
+    acting = "-delete" in slots.present or bool(slots.commands)
+    reached: list[Found | None] = [
+        _matches(call, slots, s, follows=follows) if acting else {} for s in starts
+    ]
+    for start, found in zip(starts, reached, strict=True):
         walk.touch(Op.READ, start, state, "find")
-        if deletes:
-            _delete(call, slots, start, follows=follows)
+        if "-delete" in slots.present:
+            _delete(call, start, None if found is None else found.get(("-delete",), []), follows=follows)
     for argv in slots.commands:
-        _execute(call, slots, starts, list(argv), follows=follows)
+        names: list[str] | None = []
+        for found in reached:
+            if found is None or names is None:
+                names = None
+            else:
+                names = names + [n for action, more in found.items() if _runs(action, argv) for n in more]
+        _execute(call, starts, list(argv), names)
     return None
 
 
-def _delete(call: Call, slots: Slots, start: str, *, follows: bool) -> None:
+def _runs(action: tuple[str, ...], argv: tuple[str, ...]) -> bool:
+    return action[1 : 1 + len(argv)] == argv
+
+
+def _delete(call: Call, start: str, found: list[str] | None, *, follows: bool) -> None:
     walk, state = call.walk, call.state
     if UNKNOWN in start or start.startswith(TILDE):
         walk.touch(Op.DELETE, start, state, "find -delete")
@@ -48,7 +63,6 @@ def _delete(call: Call, slots: Slots, start: str, *, follows: bool) -> None:
     if not start.endswith("/") and not follows and _is_link(call, start):
         walk.touch(Op.DELETE, start, state, "find -delete", entry=True)
         return
-    found = _matches(call, slots, start, follows=follows)
     walk.touch(Op.WRITE, start, state, "find -delete")
     if found is None:
         walk.touch(Op.WRITE, start, state, "find -delete", deep=True)
@@ -64,15 +78,7 @@ def _is_link(call: Call, path: str) -> bool:
     )
 
 
-def _execute(call: Call, slots: Slots, starts: list[str], argv: list[str], *, follows: bool) -> None:
-    found: list[str] | None = []
-    for start in starts:
-        more = None if UNKNOWN in start else _matches(call, slots, start, follows=follows)
-        if more is None:
-            found = None
-            break
-        if found is not None:
-            found.extend(more)
+def _execute(call: Call, starts: list[str], argv: list[str], found: list[str] | None) -> None:
     if not any("{}" in w for w in argv):
         nested(call, call.state, argv)
         return
@@ -84,6 +90,13 @@ def _execute(call: Call, slots: Slots, starts: list[str], argv: list[str], *, fo
             nested(call, call.state, [w.replace("{}", f"{start}/{_BELOW}") for w in argv])
             call.walk.touch(Op.WRITE, start, call.state, "find -exec", deep=True, soft=True)
         return
+    if argv[0] == "rm" and not any(w.startswith("-") and ("r" in w or "R" in w or "d" in w) for w in argv):
+        cwd = call.state.cwds[0]
+        found = [
+            n
+            for n in found
+            if _is_link(call, n) or not call.walk.disk.is_dir(n if n[:1] == "/" else f"{cwd}/{n}")
+        ]
     if not found:
         # Nothing matches now; something might by then.
         found = [f"{s.rstrip('/')}/{_BELOW}" for s in starts]
@@ -94,82 +107,47 @@ def _execute(call: Call, slots: Slots, starts: list[str], argv: list[str], *, fo
         nested(call, call.state, [w.replace("{}", name) for w in argv])
 
 
-def _matches(call: Call, slots: Slots, start: str, *, follows: bool) -> list[str] | None:
-    """Names below `start` that may match; every test but -name, -type and the depths is taken as passed."""
-    if (
-        len(call.state.cwds) != 1
-        or call.state.cwds[0] == UNKNOWN
-        or call.state.touched
-        or start.startswith(TILDE)
-    ):
+def _matches(call: Call, slots: Slots, start: str, *, follows: bool) -> Found | None:
+    """For each action the names below `start` it may be reached for; None where that cannot be listed."""
+    if len(call.state.cwds) != 1 or call.state.cwds[0] == UNKNOWN or call.state.touched:
         return None
-    simple = not any(w in ("-o", "-or", "!", "-not", "(", "\\(", "-prune") for w in call.args)
-    names = [v for o, v in slots.values if o in ("-name", "-iname")] if simple else []
-    kinds = [v for o, v in slots.values if o == "-type"] if simple else []
+    if UNKNOWN in start or start.startswith(TILDE):
+        return None
+    words = list(call.args)
+    first = next(
+        (i for i, w in enumerate(words) if w in ("(", "!") or (w[:1] == "-" and w not in ("-L", "-H", "-P"))),
+        0,
+    )
+    expression = parse_expression(words[first:])
     low = _number([v for o, v in slots.values if o == "-mindepth"], 0)
     high = _number([v for o, v in slots.values if o == "-maxdepth"], 60)
     disk = call.walk.disk
-    fold_case = any(o == "-iname" for o, _ in slots.values)
     start = start.replace(DIGITS, "0")
     base = start if start.startswith("/") else f"{call.state.cwds[0]}/{start}"
-    out: list[str] = []
+    out: Found = {}
     pending = [(start, base, 0)]
     seen = 0
     while pending:
         spelled, where, depth = pending.pop()
         seen += 1
-        if seen > MAX_SEEN:
-            return None
-        leaf = spelled.rstrip("/").rpartition("/")[2] or spelled
         link = disk.readlink(where) is not None
-        folder = disk.is_dir(where) and (not link or follows or depth == 0)
-        if (
-            depth >= low
-            and _fits(leaf, names, kinds, link=link and not follows, folder=folder, fold_case=fold_case)
-            and (depth > 0 or not slots.present & {"-delete"})
-        ):
-            out.append(clean(spelled))
-        if len(out) > MAX_FOUND:
+        entered = disk.is_dir(where) and (not link or follows or (depth == 0 and spelled.endswith("/")))
+        file = File(spelled, spelled.rstrip("/").rpartition("/")[2] or spelled, entered, link and not follows)
+        reached: set[tuple[str, ...]] = set()
+        if expression is None:
+            reached = {("-delete",), *(("-exec", *argv) for argv in slots.commands)}
+        else:
+            reaches(expression, file, reached)
+        if depth >= low:
+            for action in reached:
+                if action[0] in ACTIONS and not (depth == 0 and action == ("-delete",)):
+                    out.setdefault(action, []).append(clean(spelled))
+        if seen > MAX_SEEN or any(len(names) > MAX_FOUND for names in out.values()):
             return None
-        if (
-            folder
-            and depth < high
-            and (not link or follows or (depth == 0 and spelled.endswith("/")) or depth == 0)
-        ):
-            if depth == 0 and link and not follows and not spelled.endswith("/"):
-                continue
+        if entered and depth < high and ("-prune",) not in reached:
             for name in disk.names(where) or ():
-                pending.append(
-                    (
-                        f"{spelled.rstrip('/') or ''}/{name}" if spelled != "/" else f"/{name}",
-                        f"{where.rstrip('/')}/{name}",
-                        depth + 1,
-                    )
-                )
-
+                pending.append((f"{spelled.rstrip('/')}/{name}", f"{where.rstrip('/')}/{name}", depth + 1))
     return out
-
-
-def _fits(
-    leaf: str, names: list[str], kinds: list[str], *, link: bool, folder: bool, fold_case: bool
-) -> bool:
-    for pattern in names:
-        if UNKNOWN in pattern:
-            continue
-        try:
-            one, other = (pattern.lower(), leaf.lower()) if fold_case else (pattern, leaf)
-            if not globs.match(one, other):
-                return False
-        except globs.TooWideError:
-            continue
-    for kind in kinds:
-        if kind == "f" and (folder or link):
-            return False
-        if kind == "d" and (not folder or link):
-            return False
-        if kind == "l" and not link:
-            return False
-    return True
 
 
 def _number(values: list[str], default: int) -> int:

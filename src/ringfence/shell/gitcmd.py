@@ -96,7 +96,9 @@ class Git:
 
     def shared(self, below: str) -> None:
         """Something every worktree of the repository shares."""
-        self.touch(Op.WRITE, f"{self.repo.common}/{below}" if self.repo.linked else f"{self.repo.git_dir}/index")
+        self.touch(
+            Op.WRITE, f"{self.repo.common}/{below}" if self.repo.linked else f"{self.repo.git_dir}/index"
+        )
 
     def ref(self, name: str) -> None:
         """A ref named by the command."""

@@ -123,8 +123,13 @@ def _ls(call: Call) -> str | None:
     for name in files:
         call.walk.touch(Op.READ, name, call.state, "ls")
     plain = all(w in ("-1", "-d") for w in call.args if w.startswith("-"))
-    if not files or not plain or len(call.state.cwds) != 1 or call.state.touched:
+    if not plain or len(call.state.cwds) != 1 or call.state.touched:
         return None
+    if not files:
+        names = call.walk.disk.names(call.state.cwds[0])
+        if names is None or "-d" in call.args or any(c in n for n in names for c in RESERVED + "\n"):
+            return None
+        return "".join(f"{name}\n" for name in names if not name.startswith("."))
     for name in files:
         if any(c in name for c in RESERVED + "\n"):
             return None

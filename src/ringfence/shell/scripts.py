@@ -36,7 +36,9 @@ def shell(call: Call) -> str | None:
             return None
         if word == "--":
             break
-        if word in ("--version", "--help", "--dump-strings") or (word[0] == "-" and "n" in word[1:] and word[1] != "-"):
+        if word in ("--version", "--help", "--dump-strings") or (
+            word[0] == "-" and "n" in word[1:] and word[1] != "-"
+        ):
             for name in words[:1]:
                 call.walk.touch(Op.READ, name, call.state, call.name)
             return None  # `-n` reads and runs nothing

@@ -299,12 +299,14 @@ def _bind(entry: Entry, scan: _Scan) -> Slots:
     args: Sequence[str] = entry.get("args", ())
     effects: list[str] = list(entry.get("effects", ()))
     archive = ""
+    runs: str = entry.get("runs", "")
     readonly: Sequence[str] = ()
     for rule in entry.get("when", ()):
         if _fits(rule, scan.present):
             args = rule.get("args", args)
             effects = [*effects, *rule.get("effects", ())]
             archive = rule.get("archive", "")
+            runs = rule.get("runs", runs)
             readonly = rule.get("readonly", ())
             break
     operands = list(scan.operands)
@@ -339,7 +341,7 @@ def _bind(entry: Entry, scan: _Scan) -> Slots:
         frozenset(scan.present),
         tuple(operands),
         tuple(effects),
-        entry.get("runs", ""),
+        runs,
         scan.doubt,
         tuple(commands),
         tuple(scan.cwds),

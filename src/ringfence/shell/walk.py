@@ -28,7 +28,7 @@ from ringfence.shell.words import Words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from ringfence.model import Surroundings
     from ringfence.shell.disk import Disk
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 MAX_STEPS = 20_000  # statements walked, all repetitions counted
 MAX_NESTING = 12  # texts within texts, functions within functions
 MAX_TOUCHED = 4096
+MAX_EXACT_ROUNDS = 16  # items of a `for` that are walked one by one
 
 # Set to anything, these change what later words mean or which code a known name runs.
 _TREACHEROUS = frozenset(
@@ -535,12 +536,12 @@ class Walk:
             self.sequence(condition, state, stdin)
         self.sequence(body, state, stdin)
 
-    def _loop(self, state: State, one_round: object) -> Outcome:
+    def _loop(self, state: State, one_round: Callable[[State], None]) -> Outcome:
         """Walk a body until nothing new is learnt: twice, then with what still moves widened to unknown."""
         for attempt in range(3):
             before = state.copy()
             self.breaks.append([])
-            one_round(state)  # type: ignore[operator]  # a lambda of ours
+            one_round(state)
             escaped = self.breaks.pop()
             if state.dead == "break":
                 state.dead = ""
@@ -583,20 +584,31 @@ class Walk:
             here.set(cmd.name, values)
             self.sequence(cmd.body, here, stdin)
 
-        if len(values) == 1 and values[0] != UNKNOWN:
-            self.breaks.append([])
-            one_round(state)
-            for other in self.breaks.pop():
-                other.dead = ""
-                state.become(join(state.copy(), other))
-            if state.dead == "break":
-                state.dead = ""
-            return Outcome(state, state, None)
-        wide = values
-        for start in range(0, len(wide), MAX_CHOICES):
-            values = wide[start : start + MAX_CHOICES]
-            self._loop(state, one_round)
+        # At least one round runs for certain. A few known items are walked one by one, so that what they add up to
+        # is exact; many are walked as one set, and what the rounds add up to is then found by `_loop`.
+        exact = len(values) <= MAX_EXACT_ROUNDS and not any(
+            isinstance(v, str) and UNKNOWN in v for v in values
+        )
+        rounds = (
+            [[v] for v in values]
+            if exact
+            else [values[i : i + MAX_CHOICES] for i in range(0, len(values), MAX_CHOICES)]
+        )
+        for chosen in rounds:
+            values = chosen
+            self._certain_round(state, one_round)
+            if not exact:
+                self._loop(state, one_round)
         return Outcome(state, state, None)
+
+    def _certain_round(self, state: State, one_round: Callable[[State], None]) -> None:
+        self.breaks.append([])
+        one_round(state)
+        if state.dead == "break":
+            state.dead = ""
+        for other in self.breaks.pop():
+            other.dead = ""
+            state.become(join(state.copy(), other))
 
     def _case(self, cmd: t.Case, state: State, stdin: str | None) -> Outcome:
         self.words.texts(cmd.word, state)
