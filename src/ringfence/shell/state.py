@@ -137,8 +137,11 @@ def join(left: State, right: State) -> State:
             both = union(a, b)
             made.values[name] = both if len(both) <= MAX_CHOICES else (UNKNOWN,)
     for name in left.functions.keys() | right.functions.keys():
-        if left.functions.get(name) is not right.functions.get(name):
-            made.functions[name] = None
+        one, other = left.functions.get(name), right.functions.get(name)
+        if one is not other:
+            # Two bodies: neither is trusted. One: it is walked, and that it may be missing is said.
+            made.functions[name] = None if one is not None and other is not None else one or other
+            made.options |= {f"maybe:{name}"}
     for name, target in right.references.items():
         if made.references.setdefault(name, target) != target:
             made.values[name] = (UNKNOWN,)
@@ -147,7 +150,7 @@ def join(left: State, right: State) -> State:
         made.params = None
     if left.stack != right.stack:
         made.stack = None
-    made.options = left.options | right.options
+    made.options |= right.options
     made.readonly = left.readonly | right.readonly
     made.exported = left.exported | right.exported
     made.adopt_disk(right)

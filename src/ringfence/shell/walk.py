@@ -460,6 +460,7 @@ class Walk:
         if isinstance(cmd, t.Function):
             for name in cmd.names:
                 state.functions[name] = cmd.body
+                state.options -= {f"maybe:{name}"}
             return Outcome(state, state, "")
         if isinstance(cmd, t.Test):
             self.words.visit(cmd.words, state)
@@ -688,6 +689,8 @@ class Walk:
         if body is None or self.nesting >= MAX_NESTING:
             self.unknown("opaque.dynamic-command", f"the function {name}")
             return Outcome(state, state, None)
+        if f"maybe:{name}" in state.options:
+            self.unknown("opaque.dynamic-command", f"{name}, which may not be a function here")
         outer = state.params
         state.params = tuple(args)
         self.nesting += 1
