@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ringfence.model import Op
-from ringfence.shell.effects import apply, destination, inside
+from ringfence.shell.effects import apply, destination, inside, spread
 from ringfence.shell.patchtext import patched_names
 from ringfence.shell.slots import NoSubcommand, read_slots
 from ringfence.shell.state import DIGITS, RESERVED, UNKNOWN, State, fold
@@ -148,6 +148,9 @@ def _cp(call: Call) -> str | None:
         walk.touch(Op.WRITE, dest, state, call.name, deep=deep)
     else:
         destination(call, state, dest, sources, deep=deep, entry=entry)
+    if deep and len(state.touched) < 64:
+        for source in sources:
+            spread(call, state, source, dest)
     for source in sources:
         made = _final(call, dest, source, into=into)
         if present & {"-s", "--symbolic-link"}:
