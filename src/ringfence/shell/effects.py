@@ -226,8 +226,8 @@ def spread(call: Call, state: State, source: str, dest: str) -> None:
         return
     base = fold(state.cwds[0], source)
     whole = dest if dest.startswith("/") else f"{state.cwds[0]}/{dest}"
-    if not disk.is_dir(base):
-        return
+    if not disk.is_dir(base) or not disk.exists(whole):
+        return  # a new folder: nothing that is guarded stands there yet
     target = dest.rstrip("/") or "/"
     if not source.endswith(("/", "/.")) and source != "." and disk.is_dir(whole):
         target = f"{target}/{base.rpartition('/')[2]}"

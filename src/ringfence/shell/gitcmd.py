@@ -589,6 +589,8 @@ def _clone(one: Git) -> None:
         if one.has("--bare", "--mirror"):
             folder += ".git"
     one.touch(Op.CREATE, folder)
+    if UNKNOWN not in folder:
+        one.state.folders |= {fold(one.state.cwds[0], folder)}
 
 
 def _init(one: Git) -> None:

@@ -35,6 +35,7 @@ class State:
         "dead",
         "exported",
         "files",
+        "folders",
         "functions",
         "links",
         "mirrors",
@@ -68,6 +69,7 @@ class State:
         self.mirrors: tuple[tuple[str, str], ...] = ()  # (copy, original) of trees that may hold links
         self.planted: tuple[str, ...] = ()  # folders that an archive may have filled with links
         self.files: dict[str, str] = {}  # files whose whole content the text tells
+        self.folders: frozenset[str] = frozenset()  # folders, and links to some, that this text made
         self.touched: tuple[str, ...] = ()  # names changed, so that "it is a directory" may be out of date
         self.built: frozenset[str] = frozenset()  # programs that a compiler in this text made
 
@@ -89,6 +91,7 @@ class State:
         made.planted = self.planted
         made.files = dict(self.files)
         made.touched = self.touched
+        made.folders = self.folders
         made.built = self.built
         return made
 
@@ -99,6 +102,7 @@ class State:
         self.planted = union(self.planted, other.planted)
         self.touched = union(self.touched, other.touched)
         self.built |= other.built
+        self.folders |= other.folders
         self.files = {k: v for k, v in other.files.items() if self.files.get(k, v) == v}
 
     def become(self, other: State) -> None:

@@ -161,6 +161,10 @@ class Walk:
                 if not soft:
                     if op is not Op.METADATA:
                         state.files.pop(here, None)
+                    if op in (Op.DELETE, Op.RENAME) and state.folders:
+                        state.folders = frozenset(
+                            f for f in state.folders if f != here and not f.startswith(here + "/")
+                        )
                     if len(state.touched) < MAX_TOUCHED and here not in state.touched:
                         state.touched = (*state.touched, here)
             self._note(op, path, cwd, why, deep=deep, soft=soft, entry=entry)
