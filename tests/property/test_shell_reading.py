@@ -7,11 +7,11 @@ import shlex
 import subprocess
 
 import pytest
-import shell_cases
 from fence_double import FenceDouble
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from shell_rig import PARSE, needs_parser
+from shell_texts import COMMANDS, TOKENS
 
 from ringfence.pipelines.command import LocalDisk, judge
 from ringfence.shell.tree import Refusal
@@ -24,16 +24,6 @@ MODEST = settings(
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-COMMANDS = [r["command"] for r in shell_cases.rows("bash-corpus.jsonl")] + [
-    shell_cases.fill(r["command"], "/t") for r in shell_cases.rows()
-]
-TOKENS = [
-    ";", "&&", "||", "|", "&", "\n", "(", ")", "{", "}", ">", ">>", "<", "<<E\n", ">|", "&>", "2>&1", "<(", ">(", "$(", "`",
-    '"', "'", "$x", "${x:-", "$((", "))", "[[", "]]", "if", "then", "fi", "for", "do", "done", "while", "case", "esac", "in",
-    "!", "\\", "#", "~", "*", "?", "=", "x", "../out", "function f", "f()", "eval", "cd", "\\\n", "{a,b}", "$'", "@(", "\r", "\t",
-]  # fmt: skip
-
-
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
     root = str(tmp_path_factory.mktemp("law"))
