@@ -161,5 +161,7 @@ def test_verdict_by_the_fence(row, trees):
         env={k: shell_cases.fill(v, root) for k, v in row.get("env", {}).items()},
     )
     command = shell_cases.fill(row["command"], root)
-    got = fence.check_command(command, cwd=shell_cases.place(root, row["cwd"]), shell=row.get("shell", "bash"))
+    got = fence.check_command(
+        command, cwd=shell_cases.place(root, row["cwd"]), shell=row.get("shell", "bash")
+    )
     assert str(got.verdict) == WANTED[row["expect"]], f"{row['command']!r}: {got.code} {got.message}"

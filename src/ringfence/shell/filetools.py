@@ -469,7 +469,9 @@ def _mkdir(call: Call) -> str | None:
         whole = _absolute(call.state, name)
         parent = whole.rpartition("/")[0]
         if whole != UNKNOWN and (
-            slots.present & {"-p", "--parents"} or call.walk.disk.is_dir(parent) or parent in call.state.folders
+            slots.present & {"-p", "--parents"}
+            or call.walk.disk.is_dir(parent)
+            or parent in call.state.folders
         ):
             call.state.folders |= {whole}
     return ""
