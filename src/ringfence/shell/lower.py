@@ -225,6 +225,8 @@ class _Lowering:
         )
 
     def function(self, node: Node) -> t.Cmd:
+        if node["Body"].get("Cmd") is None:
+            raise UnreadableError("opaque.guard-function", "a function without a body", _at(node["Pos"]))
         names = node.get("Names")
         if names:
             return t.Function(tuple(n["Value"] for n in names), self.stmt(node["Body"]))
