@@ -42,10 +42,10 @@ class UnreadableError(Exception):
         self.refusal = t.Refusal(code, why, at)
 
 
-def lower(root: Node, text: str, source: bytes) -> t.Script | t.Refusal:
-    """`root` is shfmt's File node, `source` the bytes it read, `text` the same as text."""
+def lower(root: Node, text: str, source: bytes, dialect: str = "bash") -> t.Script | t.Refusal:
+    """`root` is shfmt's File node, `source` the bytes it read as `dialect`, `text` the same as text."""
     try:
-        lowering = _Lowering(source)
+        lowering = _Lowering(source, dialect)
         if b"\\\n" in source and b"#" in source:
             lowering.guard_comments(root)
         return t.Script(lowering.stmts(root.get("Stmts", ())), text)
@@ -57,8 +57,9 @@ def lower(root: Node, text: str, source: bytes) -> t.Script | t.Refusal:
 
 
 class _Lowering:
-    def __init__(self, source: bytes) -> None:
+    def __init__(self, source: bytes, dialect: str) -> None:
         self.source = source
+        self.dialect = dialect
         self.depth = 0
 
     # -- guards ---------------------------------------------------------------------------------------------
@@ -225,8 +226,11 @@ class _Lowering:
         )
 
     def function(self, node: Node) -> t.Cmd:
-        if node["Body"].get("Cmd") is None:
-            raise UnreadableError("opaque.guard-function", "a function without a body", _at(node["Pos"]))
+        body = node["Body"].get("Cmd")
+        if body is None or (self.dialect == "bash" and body["Type"] not in _COMPOUND):
+            raise UnreadableError(
+                "opaque.guard-function", "a function whose body is no compound command", _at(node["Pos"])
+            )
         names = node.get("Names")
         if names:
             return t.Function(tuple(n["Value"] for n in names), self.stmt(node["Body"]))
@@ -426,6 +430,11 @@ _COMMANDS = {
 }
 _EXPRESSIONS = frozenset(
     ("BinaryArithm", "UnaryArithm", "ParenArithm", "BinaryTest", "UnaryTest", "ParenTest", "TernaryArithm")
+)
+
+
+_COMPOUND = frozenset(
+    ("Block", "Subshell", "IfClause", "WhileClause", "ForClause", "CaseClause", "TestClause", "ArithmCmd")
 )
 
 

@@ -29,7 +29,8 @@ _SYSTEM = frozenset(
 )
 # These evaluate a subscript in a word of theirs as arithmetic, substitutions included.
 _SUBSCRIPTED = frozenset(
-    ("declare", "typeset", "local", "export", "readonly", "unset", "read", "printf", "test", "[", "let", "wait", "mapfile",
+    ("declare", "typeset", "local", "export", "readonly", "unset", "read", "printf", "test", "[", "let",
+     "wait", "mapfile",
      "readarray", "getopts")
 )  # fmt: skip
 _TOOLS = frozenset(("bin", ".bin", "Scripts"))

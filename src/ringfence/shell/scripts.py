@@ -95,14 +95,18 @@ def reads_its_script(call: Call) -> bool:
     operands = [w for w in call.args if not w.startswith("-") or w == "-"]
     if name in ("read", "mapfile", "readarray", "tr", "tee", "xargs", "ssh", "nc"):
         return True
+    if name == "jq" and any(w in ("-n", "--null-input") for w in call.args):
+        return False
     if name in ("sed", "awk", "gawk", "grep", "jq", "perl"):
         return len(operands) < 2
     return name in _FILTERS and (not operands or "-" in operands)
 
 
 _FILTERS = frozenset(
-    ("cat", "head", "tail", "sort", "uniq", "wc", "cut", "rev", "tac", "nl", "fold", "base64", "md5sum", "sha256sum", "od",
-     "xxd", "less", "more", "patch", "bash", "sh", "dash", "zsh", "python", "python3", "node", "ruby", "dd", "bc", "mail")
+    ("cat", "head", "tail", "sort", "uniq", "wc", "cut", "rev", "tac", "nl", "fold", "base64", "md5sum",
+     "sha256sum", "od",
+     "xxd", "less", "more", "patch", "bash", "sh", "dash", "zsh", "python", "python3", "node", "ruby", "dd",
+     "bc", "mail")
 )  # fmt: skip
 
 

@@ -764,19 +764,17 @@ class Walk:
 
 # Simple commands that leave standard input alone.
 _LEAVES_STDIN = frozenset(
-    ("echo", "printf", "cd", "pwd", ":", "true", "false", "test", "[", "export", "local", "set", "shopt", "mkdir", "touch",
-     "rm", "cp", "mv", "ln", "chmod", "sleep", "date", "ls", "exit", "return", "break", "continue", "pushd", "popd", "trap")
+    ("echo", "printf", "cd", "pwd", ":", "true", "false", "test", "[", "export", "local", "set", "shopt",
+     "mkdir", "touch",
+     "rm", "cp", "mv", "ln", "chmod", "sleep", "date", "ls", "exit", "return", "break", "continue", "pushd",
+     "popd", "trap")
 )  # fmt: skip
 
 
 def left_over(stmt: t.Stmt, stdin: str | None) -> str | None:
     """Standard input for what follows `stmt`: the same text only if `stmt` certainly read none of it."""
-    if (
-        stdin is None
-        or UNKNOWN in stdin
-        or stmt.background
-        or any(r.op in ("<", "<<", "<<-", "<<<") for r in stmt.redirects)
-    ):
+    own = any(r.op in ("<", "<<", "<<-", "<<<") for r in stmt.redirects)
+    if stdin is None or UNKNOWN in stdin or stmt.background or own:
         return stdin
     cmd = stmt.cmd
     if cmd is None or isinstance(cmd, (t.Declare, t.Function, t.Test)):
