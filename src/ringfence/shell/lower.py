@@ -113,6 +113,10 @@ class _Lowering:
         if written != op and written.replace("!", "|") not in (op, op.replace("&>", ">&")):
             raise UnreadableError("opaque.parser-drift", f"operator {op!r} is written {written!r}", at)
         word = self.word(node["Word"])
+        end = node["Word"]["End"]["Offset"]
+        if self.span(node["Word"]).isdigit() and self.source[end : end + 1] in (b"<", b">"):
+            # bash takes the digits as the next redirection's number, and has no target left.
+            raise UnreadableError("opaque.guard-descriptor", "a number between two redirections", at)
         if op in (">&", "<&") and len(word.parts) >= 1:
             first = word.parts[0]
             raw = self.span(node["Word"])
@@ -139,6 +143,9 @@ class _Lowering:
         return maker(self, node)
 
     def call(self, node: Node) -> t.Cmd:
+        words = node.get("Args", ())
+        if words and self.span(words[0]) == b"in":
+            raise UnreadableError("opaque.guard-word", "a reserved word as a command", _at(node["Pos"]))
         return t.Simple(
             tuple(self.assign(a) for a in node.get("Assigns", ())),
             tuple(self.word(w) for w in node.get("Args", ())),
@@ -241,6 +248,9 @@ class _Lowering:
     def binary(self, node: Node) -> t.Cmd:
         # Long lists lean to the left: unrolled, so that five thousand `;`-free commands are not a deep tree.
         op = node["Op"]
+        first = node["X"].get("Cmd") or {}
+        if first.get("Type") == "TimeClause" and first.get("Stmt") is None:
+            raise UnreadableError("opaque.guard-word", "time without a command in a list", _at(node["Pos"]))
         chain = []
         left = node["X"]
         while True:
@@ -319,8 +329,11 @@ class _Lowering:
             made = t.Arith(tuple(self.expression(node.get("X"))))
         elif kind == "ExtGlob":
             pattern = node["Pattern"]["Value"]
-            if "$" in pattern or "`" in pattern:
-                raise UnreadableError("opaque.guard-extglob", "a substitution in a pattern", _at(node["Pos"]))
+            if any(c in pattern for c in "$`'\"\n<>;&"):
+                # The pattern comes as raw text: what bash would run or quote in it is not in the tree.
+                raise UnreadableError(
+                    "opaque.guard-extglob", "a pattern that is more than a pattern", _at(node["Pos"])
+                )
             made = t.ExtGlob(node["Op"], pattern)
         else:
             raise UnreadableError("opaque.parser-drift", f"a {kind} is not read", _at(node["Pos"]))
