@@ -113,34 +113,46 @@ class Index:
         )
 
 
-def nearest(index: Index, path: str) -> tuple[Zone | Glob | None, int]:
-    """The zone or glob that governs `path` (physical, folded) and the length of its root in characters."""
+_WRITES_ONLY = (ZoneKind.GUARD, ZoneKind.OWN)
+
+
+def nearest(index: Index, path: str, *, reading: bool = False) -> tuple[Zone | Glob | None, int]:
+    """The zone or glob that governs `path` (physical, folded) and the length of its root in characters.
+
+    Guards only take writes away: for a read they are passed over, so that none opens what another zone closes.
+    """
     roots = index.roots
     zone: Zone | None = None
     at = path
     while True:
         zone = roots.get(at)
-        if zone is not None:
+        if zone is not None and not (reading and zone.kind in _WRITES_ONLY):
             break
         cut = at.rfind("/")
         if cut <= 0:
             zone = roots.get("/")
             at = "/"
+            if zone is not None and reading and zone.kind in _WRITES_ONLY:
+                zone = None
             break
         at = at[:cut]
     size = len(at) if zone is not None else -1
     if index.wild or not index.name_set.isdisjoint(path.split("/")):
-        return _nearest_glob(index, path, zone, size)
+        return _nearest_glob(index, path, zone, size, reading)
     return zone, size
 
 
-def _nearest_glob(index: Index, path: str, zone: Zone | None, size: int) -> tuple[Zone | Glob | None, int]:
+def _nearest_glob(
+    index: Index, path: str, zone: Zone | None, size: int, reading: bool
+) -> tuple[Zone | Glob | None, int]:
     best: Zone | Glob | None = zone
     names = path.split("/")
     candidates = list(index.wild)
     for name in index.name_set.intersection(names):
         candidates.extend(index.names[name])
     for glob in candidates:
+        if reading and glob.kind in _WRITES_ONLY:
+            continue
         reach = glob_reach(index, glob, path)
         if reach > size or (
             reach == size and best is not None and _STRICTNESS[glob.access] > _STRICTNESS[best.access]
@@ -290,7 +302,7 @@ def _judge_path(index: Index, op: Op, site: Located, path: str) -> Decision:
         if refused is not None:
             return refused
     if op is Op.READ:
-        zone, _ = nearest(index, at)
+        zone, _ = nearest(index, at, reading=True)
         return judge_read(index, zone, path)
     if site.sink and op in (Op.WRITE, Op.CREATE):
         return Decision(Verdict.ALLOW, "allow.sink", path, _SINK, "the null device keeps nothing", op)
@@ -359,12 +371,14 @@ def judge_write(index: Index, op: Op, zone: Zone | Glob | None, path: str) -> De
         return Decision(
             Verdict.DENY, "protected.checkout", path, zone.rule, why, op, "work in the workspace instead"
         )
-    if zone.kind is ZoneKind.GUARD or zone.kind is ZoneKind.OWN:
+    if zone.kind is ZoneKind.OWN:
+        why = f"{doing}: {_name_of(zone)} is ringfence's own, and no agent may change the fence"
+        return Decision(Verdict.DENY, "guard.own", path, zone.rule, why, op)
+    if zone.kind is ZoneKind.GUARD:
+        guard = zone.rule.id.removeprefix("guard.")
         why = f"{doing}: {_name_of(zone)} is guarded, since a later unfenced program would run or obey it"
-        hint = f'if you must, a person may add to the policy: unguard = ["{zone.rule.id.removeprefix("guard.")}"]'
-        return Decision(
-            Verdict.DENY, "guard." + zone.rule.id.removeprefix("guard."), path, zone.rule, why, op, hint
-        )
+        hint = f'if you must, a person may add to the policy: unguard = ["{guard}"]'
+        return Decision(Verdict.DENY, "guard." + guard, path, zone.rule, why, op, hint)
     why = f"{doing}: {_name_of(zone)} is read-only by the policy"
     return Decision(Verdict.DENY, "zone.read-only", path, zone.rule, why, op)
 

@@ -104,7 +104,9 @@ def test_parents_come_before_children_and_order_does_not_matter(write, read, hid
     made = plan(confine(write, read, hide))
     paths_in_order = [step.path for step in made.steps]
     assert all(
-        not is_below(earlier, later) for at, earlier in enumerate(paths_in_order) for later in paths_in_order[at + 1 :]
+        not is_below(earlier, later)
+        for at, earlier in enumerate(paths_in_order)
+        for later in paths_in_order[at + 1 :]
     )
     assert plan(confine(write[::-1], read[::-1], hide[::-1])) == made
 

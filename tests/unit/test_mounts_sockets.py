@@ -7,12 +7,16 @@ from ringfence.enforce.control_sockets import DOORS, KEPT_IN_RUNTIME, control_pa
 
 def paths(environ=None, names=(), keep=(), runtime="/run/user/7", home="/home/u"):
     listing = dict(names)
-    return control_paths(runtime, home, 7, environ or {}, names_in=lambda folder: listing.get(folder, ()), keep=keep)
+    return control_paths(
+        runtime, home, 7, environ or {}, names_in=lambda folder: listing.get(folder, ()), keep=keep
+    )
 
 
 def test_placeholders_are_filled():
     found = paths()
-    assert {"/run/docker.sock", "/run/user/7/bus", "/home/u/.docker/run/docker.sock", "/tmp/tmux-7"} <= set(found)
+    assert {"/run/docker.sock", "/run/user/7/bus", "/home/u/.docker/run/docker.sock", "/tmp/tmux-7"} <= set(
+        found
+    )
     assert not any("{" in path for path in found)
 
 
@@ -55,7 +59,9 @@ def test_a_socket_named_by_the_environment_is_found(value, path):
         assert path in paths({name: value})
 
 
-@pytest.mark.parametrize("value", ["tcp://localhost:2375", "unix:abstract=/tmp/x,guid=1", "unix:@kitty", "", "relative"])
+@pytest.mark.parametrize(
+    "value", ["tcp://localhost:2375", "unix:abstract=/tmp/x,guid=1", "unix:@kitty", "", "relative"]
+)
 def test_an_address_without_a_path_hides_nothing(value):
     assert paths({"DOCKER_HOST": value, "DBUS_SESSION_BUS_ADDRESS": value}) == paths()
 

@@ -31,7 +31,10 @@ CASES = {
     "no mount inside": ([ROOT], []),
     "the root itself is a mount": ([ROOT, Mounted("8:1", "/srv/w", "/w")], []),
     "a volume seen nowhere else": ([ROOT, Mounted("0:9", "/", "/w/tmp")], []),
-    "a container's volume": ([Mounted("0:1", "/", "/"), Mounted("8:1", "/v/w", "/w"), Mounted("8:1", "/v/n", "/w/n")], []),
+    "a container's volume": (
+        [Mounted("0:1", "/", "/"), Mounted("8:1", "/v/w", "/w"), Mounted("8:1", "/v/n", "/w/n")],
+        [],
+    ),
     "the outside, bound inside": ([ROOT, Mounted("8:1", "/etc", "/w/etc")], ["/w/etc"]),
     "the whole disk, bound inside": ([ROOT, Mounted("8:1", "/", "/w/all")], ["/w/all"]),
     "a protected part of the workspace": ([ROOT, Mounted("8:1", "/w/p", "/w/q")], ["/w/q"]),

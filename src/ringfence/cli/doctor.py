@@ -13,7 +13,7 @@ from ringfence.render import words
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ringfence.pipelines.doctor import Diagnosis
-    from ringfence.policy.texts import Flags
+    from ringfence.policy.asked import Flags
 
 _STYLES = {
     Strength.KERNEL: "green",

@@ -23,7 +23,7 @@ _NAMES = ("CLAUDE_CODE_TMPDIR", "TMPDIR")
 def run(flags: Sequence[str], words: Sequence[str]) -> int:
     """`flags` stand in the launcher that `install` made; `words` are what Claude gave: one line."""
     from ringfence.errors import EXIT_BUG, EXIT_USAGE, FenceError
-    from ringfence.pipelines.hook import complain
+    from ringfence.pipelines.say import complain
     from ringfence.pipelines.shell import start
     from ringfence.pipelines.words import take_flags
 

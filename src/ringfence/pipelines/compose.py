@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 
 from ringfence.model import Folders, Surroundings
+from ringfence.policy.asked import Flags, Sources
 from ringfence.policy.folders import places
-from ringfence.policy.texts import Flags, Sources
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -209,7 +209,7 @@ def run_confined(
         return not accepts(report, policy.minimum, policy.strict)
 
     def ended(status: int) -> None:
-        from ringfence.pipelines.hook import complain
+        from ringfence.pipelines.say import complain
 
         for line in watch.after():
             complain(f"ringfence: after the fact: {line}")
@@ -234,7 +234,7 @@ def end(policy: Policy, ran: Ran) -> int:
     outcome = ran.outcome
     if isinstance(outcome, launcher.Finished):
         return launcher.imitate(outcome.status)
-    from ringfence.pipelines.hook import complain
+    from ringfence.pipelines.say import complain
 
     if isinstance(outcome, launcher.Declined):
         complain(f"ringfence: {weaknesses(policy, outcome.report)}")

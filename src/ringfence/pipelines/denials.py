@@ -87,8 +87,8 @@ class Watch:
         return text
 
     def _say(self, found: list[Decision], lead: str) -> None:
-        from ringfence.pipelines.hook import complain
         from ringfence.pipelines.journal import record_command
+        from ringfence.pipelines.say import complain
 
         for decision in found:
             complain(f"ringfence: {lead} [{decision.code}]: {decision.message}. Rule: {decision.rule}.")

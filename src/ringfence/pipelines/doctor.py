@@ -18,7 +18,7 @@ from ringfence.records import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ringfence.model import Capabilities, EnforcementReport, Policy, RuleStrength, Strength
-    from ringfence.policy.texts import Flags
+    from ringfence.policy.asked import Flags
 
 
 class Proof(Record):

@@ -136,7 +136,7 @@ class Fence:
         """
         if not is_plain_file(whole):
             return None
-        zone, _ = nearest(self._index, whole)
+        zone, _ = nearest(self._index, whole, reading=op is Op.READ)
         if zone is None or (
             zone.access is not Access.WRITE and (op is not Op.READ or zone.access is Access.NONE)
         ):

@@ -7,10 +7,11 @@ test_hot_imports.py for what it may load.
 from __future__ import annotations
 
 from _thread import allocate_lock, start_new_thread
-from posix import _exit, environ, read, write
+from posix import _exit, environ, read
 
 from ringfence.errors import EXIT_OK, EXIT_USAGE, FenceError, WireError
 from ringfence.model import Decision, Op, Rule, Verdict
+from ringfence.pipelines.say import complain, quote, reason, write_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from ringfence.model import Policy, ToolCall
     from ringfence.pipelines.fence import Fence
-    from ringfence.policy.texts import Flags
+    from ringfence.policy.asked import Flags
 
 AGENTS = ("claude",)
 DEADLINE = 5.0  # seconds; the installed timeout is 20, and a timeout of the agent's own would run the tool
@@ -68,7 +69,7 @@ def _answer(words: Sequence[str]) -> int:
         )
     disarm()
     if reply:
-        _write_all(1, reply.encode("ascii", "replace"))
+        write_all(1, reply.encode("ascii", "replace"))
     return EXIT_OK
 
 
@@ -151,17 +152,6 @@ def _opaque(policy: Policy, why: str, code: str) -> Decision:
     return Decision(policy.opaque, code, "", _OPAQUE, why)
 
 
-def reason(decision: Decision) -> str:
-    """One refusal in words for a model: what, which rule, what next."""
-    text = f"ringfence {decision.verdict} [{decision.code}]: {decision.message}. Rule: {decision.rule}."
-    return f"{text} Next: {decision.hint}." if decision.hint else text
-
-
-def quote(text: str) -> str:
-    """One word for a POSIX shell."""
-    return "'" + text.replace("'", "'\"'\"'") + "'"
-
-
 def _session_event(call: ToolCall) -> str:
     from ringfence.pipelines import session
 
@@ -197,7 +187,7 @@ def _watchdog(seconds: float, event: list[str]) -> Callable[[], None]:
 
         why = f"ringfence refused this call: it could not be judged within {seconds:g} seconds (a slow disk?)"
         complain(why)
-        _write_all(1, claude.refuse(event[0], why).encode("ascii", "replace"))
+        write_all(1, claude.refuse(event[0], why).encode("ascii", "replace"))
         _exit(EXIT_OK)
 
     start_new_thread(wait, ())
@@ -213,15 +203,3 @@ def _read_all(fd: int) -> bytes:
         if size > _LIMIT:
             raise WireError("claude", f"the hook's payload is larger than {_LIMIT} bytes")
     return b"".join(parts)
-
-
-def _write_all(fd: int, data: bytes) -> None:
-    while data:
-        data = data[write(fd, data) :]
-
-
-def complain(text: str) -> None:
-    try:
-        _write_all(2, (text + "\n").encode("utf-8", "backslashreplace"))
-    except OSError:
-        pass  # nobody reads stderr; the answer on stdout is what counts

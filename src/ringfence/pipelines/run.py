@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ringfence.model import EnforcementReport, Policy
-    from ringfence.policy.texts import Flags
+    from ringfence.policy.asked import Flags
 
 # Doors to processes outside that an agent leaves in its children's environment.
 DROPPED = ("CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN")
@@ -20,7 +20,7 @@ DROPPED = ("CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN")
 
 def run(words: Sequence[str]) -> int:
     """The hot door."""
-    from ringfence.pipelines.hook import complain
+    from ringfence.pipelines.say import complain
     from ringfence.pipelines.words import take_flags
 
     try:
@@ -40,7 +40,7 @@ def run(words: Sequence[str]) -> int:
 def start(flags: Flags, program: list[str], *, report: bool = False, engine: str = "auto") -> int:
     """Run and return the exit status; dies by the program's own signal."""
     from ringfence.pipelines.denials import Watch
-    from ringfence.pipelines.hook import complain
+    from ringfence.pipelines.say import complain
 
     env = compose.process_environment()
     cwd = compose.process_cwd()
@@ -97,7 +97,7 @@ def teller(wanted: bool) -> Callable[[EnforcementReport], None] | None:
     """Print what holds, before the program starts; every weaker rule on a line of its own."""
     if not wanted:
         return None
-    from ringfence.pipelines.hook import complain
+    from ringfence.pipelines.say import complain
 
     def tell(report: EnforcementReport) -> None:
         complain(f"ringfence: held by {report.engine}: {report.detail}")

@@ -168,10 +168,22 @@ def prepare(policy: Policy, name: str) -> None:
     """Create the folders that `environment` names. Raises NotEnforcedError if one is somebody else's."""
     if not policy.restricted:
         return
+    _make_own(policy)
     if policy.temp == "private":
         make_private(temp_folder(name), temp_base())
     if policy.caches == "private":
         make_private(cache_folder(policy), policy.folders.cache)
+
+
+def _make_own(policy: Policy) -> None:
+    """Our own folders inside a writable tree must exist before a program runs, or it could make them itself and put
+    a trust mark or a snapshot there."""
+    writable = [zone.root for zone in policy.zones if zone.kind is ZoneKind.WORKSPACE]
+    for zone in policy.zones:
+        if zone.kind is ZoneKind.OWN and any(
+            zone.root.startswith(root.rstrip("/") + "/") for root in writable
+        ):
+            _make_parents(zone.root)
 
 
 def end(name: str) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ringfence.model import CommandDecision
     from ringfence.pipelines.fence import Fence
-    from ringfence.policy.texts import Flags
+    from ringfence.policy.asked import Flags
 
 _OPTIONS = {"--shell": True, "--session": True, "--install-as": True, "--engine": True}
 _SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/bin/sh")
@@ -29,7 +29,7 @@ _TAKES_VALUE = ("-o", "+o", "-O", "+O", "--rcfile", "--init-file")
 
 def run(words: Sequence[str]) -> int:
     """The hot door."""
-    from ringfence.pipelines.hook import complain
+    from ringfence.pipelines.say import complain
     from ringfence.pipelines.words import take_flags
 
     try:
@@ -79,7 +79,7 @@ def start(
         if refused is not None:
             return _refuse(fence, text, cwd, refused)
     if not policy.restricted:
-        from ringfence.pipelines.hook import complain
+        from ringfence.pipelines.say import complain
 
         complain("ringfence: NO FENCE around this shell: no workspace is named; give --workspace DIR")
     session.prepare(policy, own)
@@ -138,8 +138,8 @@ def _judge(fence: Fence, text: str, cwd: str, program: str) -> CommandDecision |
 
 
 def _refuse(fence: Fence, text: str, cwd: str, decision: CommandDecision) -> int:
-    from ringfence.pipelines.hook import complain, reason
     from ringfence.pipelines.journal import record_command
+    from ringfence.pipelines.say import complain, reason
 
     complain(f"ringfence: nothing was run: {decision.message}")
     for use in decision.uses:
