@@ -26,9 +26,9 @@ from ringfence.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ringfence.policy.asked import Sources
     from collections.abc import Mapping, Sequence
 
+    from ringfence.policy.asked import Sources
     from ringfence.policy.evidence import Evidence
     from ringfence.policy.roots import Locator
 
