@@ -17,6 +17,8 @@ import time
 
 import pytest
 
+from ringfence.enforce import launch
+from ringfence.model import EnforcementReport
 from tests.kernel.conftest import needs_landlock, needs_seccomp, python_of
 from tests.support.children import Fence, plain_environment, run
 
@@ -166,6 +168,71 @@ def test_a_declined_report_runs_nothing(mode, who, base):
     fence = Fence(f"{base}/ws", mode=mode, strict=True)
     done = run(who, ["touch", "ran"], fence, cwd=f"{base}/ws")
     assert (done.returncode, os.path.exists(f"{base}/ws/ran")) == (3, False)
+
+
+# ---- when our own part fails
+
+
+@pytest.mark.parametrize("death", ["killed", "raised", "silent"])
+def test_a_child_that_dies_while_it_builds_the_fence_runs_nothing(death, tmp_path, capfd):
+    def confine():
+        if death == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if death == "raised":
+            raise RuntimeError("a bug of ours")
+        os._exit(0)
+
+    program = launch.Program(["touch", str(tmp_path / "ran")], plain_environment(str(tmp_path)))
+    outcome = launch.launch(program, confine)
+    assert isinstance(outcome, launch.NotConfined)
+    assert launch.exit_code(outcome) == 3
+    assert not os.listdir(tmp_path)
+    assert ("a bug of ours" in capfd.readouterr().err) == (death == "raised")
+
+
+def test_an_accept_that_fails_leaves_no_child_and_runs_nothing(tmp_path):
+    def accept(report):
+        raise RuntimeError(report.engine)
+
+    held = EnforcementReport("some", "", ())
+    program = launch.Program(["touch", str(tmp_path / "ran")], plain_environment(str(tmp_path)))
+    assert launch.launch(program, lambda: held) == launch.Finished(0)
+    os.unlink(tmp_path / "ran")
+    mask, opened = signal.pthread_sigmask(signal.SIG_BLOCK, ()), os.listdir("/proc/self/fd")
+    with pytest.raises(RuntimeError, match="some"):
+        launch.launch(program, lambda: held, accept)
+    assert not os.listdir(tmp_path)
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == mask
+    assert len(os.listdir("/proc/self/fd")) == len(opened)
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_a_child_killed_while_the_report_is_looked_at_ends_by_that_signal(tmp_path):
+    def confine():
+        return EnforcementReport(str(os.getpid()), "", ())
+
+    def accept(report):
+        os.kill(int(report.engine), signal.SIGKILL)
+        os.waitid(os.P_PID, int(report.engine), os.WEXITED | os.WNOWAIT)
+        return True
+
+    program = launch.Program(["touch", str(tmp_path / "ran")], plain_environment(str(tmp_path)))
+    outcome = launch.launch(program, confine, accept)
+    assert isinstance(outcome, launch.Finished)
+    assert os.WTERMSIG(outcome.status) == signal.SIGKILL
+    assert not os.listdir(tmp_path)
+
+
+def test_a_long_report_does_not_block_the_pipe(tmp_path):
+    notes = ("x" * 1000,) * 1000
+    heard = []
+    program = launch.Program(["true"], plain_environment(str(tmp_path)))
+    outcome = launch.launch(
+        program, lambda: EnforcementReport("some", "", (), notes), lambda r: heard.append(r) or True
+    )
+    assert outcome == launch.Finished(0)
+    assert heard[0].notes == notes
 
 
 # ---- signals
