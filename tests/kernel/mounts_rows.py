@@ -25,6 +25,16 @@ class Attack(NamedTuple):
     who: str = "any"
 
 
+class Elsewhere(NamedTuple):
+    """A row of docs/escapes.md with a test of its own. `test` is a file below tests/kernel and a function."""
+
+    id: str
+    origin: str
+    where: str
+    test: str
+    remains: str = ""
+
+
 class Everyday(NamedTuple):
     id: str
     how: str
@@ -139,6 +149,7 @@ UNDOING = (
     Attack("nested-rename", "pins belong to one mount namespace", "$PY $TOOL nested rename .git old; mv .git old; mkdir -p .git/hooks; echo evil > $HOOK", _PLANTED),
     Attack("nested-umount", "umount in a namespace of one's own", "$PY $TOOL nested umount $WS/.git/hooks; umount $WS/.git/hooks; echo evil > $HOOK", _PLANTED),
     Attack("namespace-of-peer", "setns into the mounts outside", "nsenter -t $PEER -U -m sh -c 'echo evil > $OUT/kept'; nsenter -t $PEER -m sh -c 'echo evil > $OUT/kept'; echo evil > $OUT/kept", _CHANGED),
+    Attack("io-uring", "what a ring submits is seen by no filter", "$PY $TOOL ring && touch landed", _MARK),
     Attack("compat-calls", "int 0x80 around a filter", "$PY $TOOL compat-umount $WS/.git/hooks; echo evil > $HOOK", _PLANTED),
 )  # fmt: skip
 
@@ -155,6 +166,22 @@ SECRETS = (
 )  # fmt: skip
 
 ATTACKS = (*OUTSIDE, *GUARDED, *UNDOING, *SECRETS)
+
+ELSEWHERE = (
+    Elsewhere("typing", "a fenced child typed into its caller's terminal (seen)", "filter", "test_mounts_view.py::test_nothing_is_typed_into_the_callers_terminal", "what a program prints on the terminal it was given"),
+    Elsewhere("other-terminals", "the user's other shells", "mounts", "test_mounts_view.py::test_other_terminals_cannot_be_reached"),
+    Elsewhere("twin-mount", "a bind mount of the protected checkout inside the workspace", "mounts", "test_mounts_view.py::test_a_bind_mount_inside_the_workspace_leads_nowhere", "an overlay or a network share of the outside: it has another device number"),
+    Elsewhere("late-mount", "propagation into the namespace", "mounts", "test_mounts_view.py::test_a_mount_made_later_outside_does_not_arrive_writable"),
+    Elsewhere("earlier-job", "a background job of a call that was given more", "user namespace", "test_mounts_view.py::test_a_job_of_an_earlier_call_lends_nothing", "a job of an earlier call keeps what that call was given"),
+    Elsewhere("swap", "folders swapped for links while the fence is built", "descriptors", "test_mounts_view.py::test_swapping_folders_while_the_fence_is_built_gains_nothing", "a job that runs since before a guard existed can still move it"),
+    Elsewhere("link-for-root", "a link in the place of a root", "descriptors", "test_mounts_view.py::test_a_link_in_the_place_of_a_root_builds_no_fence"),
+    Elsewhere("undone", "the sketch of this engine was undone by root (seen)", "seal", "test_mounts_seal.py::test_unsealed_mounts_are_undone_by_root_and_sealed_ones_are_not"),
+    Elsewhere("capabilities", "rights that survive exec", "seal", "test_mounts_seal.py::test_nothing_survives_exec_that_could_change_mounts", "root keeps its other powers over files inside: it can leave a setuid program in the workspace"),
+    Elsewhere("no-namespaces", "a fence that silently is none", "refusal", "test_mounts_seal.py::test_closed_user_namespaces_run_nothing_and_say_why"),
+    Elsewhere("ghost-files", "anthropic-experimental/sandbox-runtime#139", "no placeholders", "test_mounts_trace.py::test_sigkill_at_any_step_leaves_nothing"),
+    Elsewhere("absent-guard", "CVE-2026-25725", "not here", "test_mounts_trace.py::test_what_does_not_exist_yet_gets_no_placeholder", "a guarded name that does not exist yet can be made: reported as held after the fact"),
+    Elsewhere("tracked-guard", "git replaces a guarded file that it tracks", "mounts", "test_mounts_view.py::test_git_that_replaces_a_guarded_tracked_file_cannot", "git exits 0 with the old file in place; the caller of the engine must say so"),
+)  # fmt: skip
 
 EVERYDAY = (
     Everyday("commit", "echo 1 > new && git add . && git commit -qm one && git log --oneline | grep -q one"),

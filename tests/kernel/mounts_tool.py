@@ -115,6 +115,11 @@ def nested_write(path):
     nested("write", path)
 
 
+def ring():
+    """Set up an io_uring: what it is asked to do no filter sees."""
+    call(425, 2, ctypes.create_string_buffer(120))
+
+
 def rename(old, new):
     os.rename(old, new)
 
@@ -148,7 +153,7 @@ def run(verb, *args):
         function.__name__.replace("_", "-"): function
         for function in (
             bind, ask, tmpfile, xattr, has_xattr, fchdir, pipe, open_rw, open_ro, poke, exchange, by_handle, setattr_rw,
-            clone_write, nested, nested_write, write, rename, umount, compat_umount,
+            clone_write, nested, nested_write, write, rename, umount, ring, compat_umount,
         )
     }  # fmt: skip
     verbs[verb](*args)
