@@ -47,7 +47,7 @@ def main(argv):
         mounts.seal = lambda: None
         here = here._replace(landlock=0)
     wanted = confinement(spec)
-    standing = mounts.Standing(spec["cwd"], env)
+    standing = mounts.Standing(spec["cwd"], env, tuple(spec.get("keep", ())))
 
     def confine():
         applied = mounts.confine_self(wanted, standing, here)

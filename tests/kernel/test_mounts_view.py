@@ -12,6 +12,7 @@ from ringfence.enforce import report
 from tests.kernel.mounts_world import (
     _environment,
     fenced,
+    helpers,
     needs_landlock,
     needs_mounts,
     people,
@@ -70,6 +71,15 @@ def test_a_granted_folder_below_the_private_runtime_folder(who):
         assert done.returncode == 0, done.stderr
         assert content(f"{base}/run/ringfence/session/f") == "1\n"
         assert not os.path.exists(f"{base}/run/g")
+
+
+@pytest.mark.parametrize(("row", "socket"), [("session-bus", "run/bus"), ("docker", "engine.sock")])
+def test_a_control_socket_can_be_kept_open(who, row, socket):
+    with world(who) as base, helpers(base):
+        ask = f"$PY $TOOL ask $BASE/{socket}"
+        assert shell(who, base, ask, fence=spec_of(base)).returncode != 0
+        done = shell(who, base, ask, fence=spec_of(base, keep=[row]))
+        assert done.returncode == 0, done.stderr
 
 
 def test_one_granted_file(who):

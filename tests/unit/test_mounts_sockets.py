@@ -2,22 +2,22 @@
 
 import pytest
 
-from ringfence.enforce.control_sockets import DOORS, KEPT_IN_RUNTIME, control_paths
+from ringfence.enforce.control_sockets import DOORS, KEPT_IN_RUNTIME, control_paths, shown_in_runtime
 
 
-def paths(environ=None, names=(), keep=(), runtime="/run/user/7", home="/home/u"):
+def paths(environ=None, names=(), keep=(), home="/home/u"):
     listing = dict(names)
-    return control_paths(runtime, home, 7, environ or {}, names_in=lambda folder: listing.get(folder, ()), keep=keep)
+    return control_paths(home, 7, environ or {}, names_in=lambda folder: listing.get(folder, ()), keep=keep)
 
 
 def test_placeholders_are_filled():
     found = paths()
-    assert {"/run/docker.sock", "/run/user/7/bus", "/home/u/.docker/run/docker.sock", "/tmp/tmux-7"} <= set(found)
+    assert {"/run/docker.sock", "/home/u/.docker/run/docker.sock", "/tmp/tmux-7"} <= set(found)
     assert not any("{" in path for path in found)
 
 
-def test_without_a_home_or_runtime_folder_their_rows_are_left_out():
-    found = paths(runtime="", home="")
+def test_without_a_home_its_rows_are_left_out():
+    found = paths(home="")
     assert found
     assert all(path.startswith(("/run/", "/tmp/", "/var/", "/nix/")) for path in found)
 
@@ -37,7 +37,7 @@ def test_a_folder_is_listed_once():
         asked.append(folder)
         return ()
 
-    control_paths("/run/user/7", "/home/u", 7, {}, names_in=names_in)
+    control_paths("/home/u", 7, {}, names_in=names_in)
     assert len(asked) == len(set(asked))
 
 
@@ -78,6 +78,18 @@ def test_names_are_unique_and_every_row_says_what_it_opens():
     assert all(door.opens and door.paths for door in DOORS)
 
 
-def test_what_is_kept_in_the_runtime_folder_is_in_no_row():
-    hidden = {path.rpartition("/")[2] for path in paths()}
-    assert not hidden & set(KEPT_IN_RUNTIME)
+def shown(keep=(), names=()):
+    return shown_in_runtime("/run/user/7", 7, names_in=lambda folder: names, keep=keep)
+
+
+def test_of_the_runtime_folder_only_signing_and_sound_are_seen():
+    assert shown() == tuple(f"/run/user/7/{name}" for name in KEPT_IN_RUNTIME)
+    hidden = {path for door in DOORS for path in door.paths if path.startswith("{run}/")}
+    assert not {f"{{run}}/{name}" for name in KEPT_IN_RUNTIME} & hidden
+
+
+def test_a_kept_door_is_seen_in_the_runtime_folder():
+    assert "/run/user/7/bus" in shown(("session-bus",))
+    assert "/run/user/7/nvim.1.0" in shown(("editors",), ("nvim.1.0", "bus"))
+    with pytest.raises(ValueError, match="session-bos"):
+        shown(("session-bos",))

@@ -174,7 +174,6 @@ known by name only in part, and new ones appear with every desktop release."""
 
 
 def control_paths(
-    runtime: str,
     home: str,
     uid: int,
     environ: Mapping[str, str],
@@ -184,15 +183,11 @@ def control_paths(
 ) -> tuple[str, ...]:
     """Every path to hide, existing or not, without those of the doors named in `keep`.
 
+    Those in the runtime folder are left out: it is private, and `shown_in_runtime` says what is seen of it.
     `names_in` lists a folder (an empty sequence for one that cannot be read); it is asked only for rows with
     a `*`. Raises ValueError for a name in `keep` that no row has: a typo must not go unnoticed.
     """
-    known = {door.name for door in DOORS}
-    unknown = sorted(set(keep) - known)
-    if unknown:
-        raise ValueError(
-            f"no control socket is called {', '.join(unknown)}; known are {', '.join(sorted(known))}"
-        )
+    _check(keep)
     found: dict[str, None] = {}
     listed: dict[str, Sequence[str]] = {}
     for door in DOORS:
@@ -203,23 +198,39 @@ def control_paths(
             if path:
                 found[path] = None
         for pattern in door.paths:
-            path = _filled(pattern, runtime, home, uid)
+            if pattern.startswith("{run}") or (not home and pattern.startswith("{home}")):
+                continue
+            path = pattern.replace("{home}", home).replace("{uid}", str(uid)) if "{" in pattern else pattern
             if "*" not in path:
-                if path:
-                    found[path] = None
+                found[path] = None
                 continue
             for match in _matches(path, names_in, listed):
                 found[match] = None
     return tuple(found)
 
 
-def _filled(pattern: str, runtime: str, home: str, uid: int) -> str:
-    """The pattern with its placeholders filled, "" when it needs a folder that there is not."""
-    if pattern.startswith("{run}"):
-        return runtime + pattern[5:].replace("{uid}", str(uid)) if runtime else ""
-    if pattern.startswith("{home}"):
-        return home + pattern[6:] if home else ""
-    return pattern.replace("{uid}", str(uid))
+def shown_in_runtime(
+    runtime: str, uid: int, *, names_in: Callable[[str], Sequence[str]], keep: Collection[str] = ()
+) -> tuple[str, ...]:
+    """What of the runtime folder is to be seen, existing or not: KEPT_IN_RUNTIME and the doors in `keep`."""
+    _check(keep)
+    found = [f"{runtime}/{name}" for name in KEPT_IN_RUNTIME]
+    for door in DOORS:
+        if door.name not in keep:
+            continue
+        for pattern in door.paths:
+            if pattern.startswith("{run}"):
+                path = runtime + pattern[5:].replace("{uid}", str(uid))
+                found += _matches(path, names_in, {}) if "*" in path else [path]
+    return tuple(found)
+
+
+def _check(keep: Collection[str]) -> None:
+    known = [door.name for door in DOORS] if keep else []
+    unknown = sorted(set(keep) - set(known))
+    if unknown:
+        names = ", ".join(sorted(known))
+        raise ValueError(f"no control socket is called {', '.join(unknown)}; known are {names}")
 
 
 def _matches(

@@ -19,11 +19,11 @@ import posix
 from ringfence.enforce import landlock
 from ringfence.enforce import mounts_report as report
 from ringfence.enforce import plan as landlock_plan
-from ringfence.enforce.control_sockets import KEPT_IN_RUNTIME, control_paths
+from ringfence.enforce.control_sockets import control_paths, shown_in_runtime
 from ringfence.enforce.mounts_apply import Place, build
 from ringfence.enforce.mounts_devices import DEVICES
 from ringfence.enforce.mounts_plan import Hold, MountPlan, may_write, plan
-from ringfence.enforce.mounts_table import parse, showing_outside
+from ringfence.enforce.mounts_table import any_below, parse, showing_outside
 from ringfence.kernel import descriptors, mounts, namespaces, seccomp
 from ringfence.model import Access, EnforcementReport, Rule, Zone, ZoneKind
 from ringfence.records import Record
@@ -92,8 +92,10 @@ def plan_here(confinement: Confinement) -> MountPlan:
     """The plan, with the mounts of this machine that show an outside place inside a writable tree."""
     planned = plan(confinement)
     roots = [step.path for step in planned.steps if step.hold is Hold.WRITE]
-    table = parse(_read_mount_table())
-    leading_out = showing_outside(table, roots, lambda path: may_write(planned, path))
+    table = _read_mount_table()
+    if not any_below(table, roots):
+        return planned
+    leading_out = showing_outside(parse(table), roots, lambda path: may_write(planned, path))
     return plan(confinement, leading_out) if leading_out else planned
 
 
@@ -116,12 +118,10 @@ def _runtime(environ: Mapping[str, str]) -> str:
 
 
 def _place(standing: Standing, terminal: str) -> Place:
-    environ = standing.environ
-    uid = posix.geteuid()
+    environ, keep, uid = standing.environ, standing.keep_sockets, posix.geteuid()
     runtime = _runtime(environ)
-    home, keep = environ.get("HOME", ""), standing.keep_sockets
-    sockets = control_paths(runtime, home, uid, environ, names_in=_names_in, keep=keep)
-    shown = tuple(f"{runtime}/{name}" for name in KEPT_IN_RUNTIME)
+    sockets = control_paths(environ.get("HOME", ""), uid, environ, names_in=_names_in, keep=keep)
+    shown = shown_in_runtime(runtime, uid, names_in=_names_in, keep=keep)
     return Place(standing.cwd, runtime, shown, sockets, terminal)
 
 

@@ -20,10 +20,11 @@ from ringfence.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 _ENOENT, _EACCES, _ELOOP, _ESTALE = 2, 13, 40, 116
 _DIR = 0o040000
+_LINK = 0o120000
 _FORMAT = 0o170000
 _SHARED_MEMORY = ("/dev/shm", "/run/shm")  # noqa: S108 - the places themselves, private below
 _OTHER_PLACES = ("/sys", "/mnt", "/srv", "/media", "/opt")  # where there is none: anything to hide behind
@@ -146,6 +147,8 @@ def _copy(path: str, gone: list[str]) -> _Copy | None:
 
 def _copy_if_there(path: str) -> _Copy | None:
     """A copy of something of the system's, None where it is missing or is a link to something we keep."""
+    if not _is_there(path):
+        return None
     try:
         return _copy(path, [])
     except KernelCallError as error:
@@ -183,10 +186,13 @@ def _private_terminals(terminal: _Copy | None) -> None:
 
 def _fix_proc() -> None:
     """Keep what acts on the whole machine read-only; for root by what is there, not by a list alone."""
-    names = PROC_FIXED
+    names: Iterable[str] = PROC_FIXED
     if posix.geteuid() == 0:
-        names = tuple(f"/proc/{name}" for name in posix.listdir("/proc") if not process_folders(name))
+        found = (f"/proc/{name}" for name in posix.listdir("/proc") if not process_folders(name))
+        names = [path for path in found if _could_write(path)]
     for path in names:
+        if not _is_there(path):
+            continue
         try:
             descriptor = mounts.open_path(path)
         except KernelCallError as error:
@@ -218,6 +224,12 @@ def _make_store(plan: MountPlan) -> _Store:
     flags = posix.O_CREAT | posix.O_EXCL | posix.O_WRONLY | posix.O_CLOEXEC
     posix.close(posix.open("file", flags, 0, dir_fd=root))
     return _Store(root, _fixed(root, "dir"), _fixed(root, "file"), where, cover, [])
+
+
+def _could_write(path: str) -> bool:
+    """Whether something at `path` is meant to be written by someone: a folder, or a file with a write bit."""
+    mode = posix.lstat(path).st_mode
+    return mode & _FORMAT == _DIR or (mode & _FORMAT != _LINK and mode & 0o222 != 0)
 
 
 def _can_hide(path: str, plan: MountPlan) -> bool:
@@ -286,9 +298,11 @@ def _replace_runtime(store: _Store, runtime: str, shown: Sequence[tuple[str, _Co
 def _hide(store: _Store, path: str, gone: list[str], *, system: bool = False) -> bool:
     """Cover `path` with something empty that cannot be read; False if there is nothing there.
 
-    `system`: a name of the system's may hold a link (what it leads to has a row of its own) or lie where this
+    `system`: a name of the system's, most of which do not exist; it may hold a link (what it leads to has a row of its own) or lie where this
     user cannot go; the program could not go there either, and none of its folders are its to change.
     """
+    if system and not _is_there(path):
+        return False
     try:
         descriptor = mounts.open_path(path)
     except KernelCallError as error:
@@ -374,6 +388,11 @@ def _fix(path: str, gone: list[str]) -> None:
     mounts.attach(tree, descriptor, path)
     posix.close(tree)
     posix.close(descriptor)
+
+
+def _is_there(path: str) -> bool:
+    """A cheap first look, for names that are no agent's to change: failing calls cost more than this one."""
+    return posix.access(path, 0)
 
 
 def _is_folder(path: str) -> bool:
