@@ -82,6 +82,34 @@ def test_a_control_socket_can_be_kept_open(who, row, socket):
         assert done.returncode == 0, done.stderr
 
 
+def test_sockets_in_a_granted_runtime_folder_are_hidden_one_by_one(who):
+    with world(who) as base, helpers(base):
+        spec = zones(base, ("ws", "workspace"), ("run", "temp"))
+        done = shell(who, base, "$PY $TOOL ask $XDG_RUNTIME_DIR/bus", fence=spec)
+        assert done.returncode not in (0, 3), done.stderr
+        away = shell(who, base, "mv run/bus run/b2; mv $XDG_RUNTIME_DIR/bus $XDG_RUNTIME_DIR/b2", fence=spec)
+        assert away.returncode != 0
+        done = shell(who, base, "echo 1 > $XDG_RUNTIME_DIR/mine && cat $BASE/run/mine", fence=spec)
+        assert done.stdout == "1\n"
+
+
+def test_the_whole_disk_writable_but_for_the_guards(who):
+    with world(who) as base:
+        spec = {"zones": [["/", "workspace"], [f"{base}/ws/.git/hooks", "guard"]], "cwd": f"{base}/ws"}
+        done = shell(who, base, "echo 1 > $OUT/new && echo 2 > b && mv b packages/b2", fence=spec)
+        assert done.returncode == 0, done.stderr
+        assert content(f"{base}/out/new") == "1\n"
+        assert shell(who, base, "echo evil > $HOOK", fence=spec).returncode == 1
+        assert "Device or resource busy" in shell(who, base, "mv .git x", fence=spec).stderr
+
+
+def test_a_program_can_tell_that_it_stands_inside(who):
+    ask = "$PY -S -c 'from ringfence.enforce.mounts import inside_a_fence; print(inside_a_fence())'"
+    with world(who) as base:
+        assert shell(who, base, ask).stdout == "False\n"
+        assert shell(who, base, ask, fence=spec_of(base)).stdout == "True\n"
+
+
 def test_one_granted_file(who):
     with world(who) as base:
         spec = spec_of(base, files=[f"{base}/out/kept"])

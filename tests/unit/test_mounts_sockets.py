@@ -2,22 +2,22 @@
 
 import pytest
 
-from ringfence.enforce.control_sockets import DOORS, KEPT_IN_RUNTIME, control_paths, shown_in_runtime
+from ringfence.enforce.control_sockets import DOORS, KEPT_IN_RUNTIME, control_paths, named_sockets, shown_in_runtime
 
 
-def paths(environ=None, names=(), keep=(), home="/home/u"):
+def paths(names=(), keep=(), home="/home/u", runtime="/run/user/7"):
     listing = dict(names)
-    return control_paths(home, 7, environ or {}, names_in=lambda folder: listing.get(folder, ()), keep=keep)
+    return control_paths(runtime, home, 7, names_in=lambda folder: listing.get(folder, ()), keep=keep)
 
 
 def test_placeholders_are_filled():
     found = paths()
-    assert {"/run/docker.sock", "/home/u/.docker/run/docker.sock", "/tmp/tmux-7"} <= set(found)
+    assert {"/run/docker.sock", "/run/user/7/bus", "/home/u/.docker/run/docker.sock", "/tmp/tmux-7"} <= set(found)
     assert not any("{" in path for path in found)
 
 
-def test_without_a_home_its_rows_are_left_out():
-    found = paths(home="")
+def test_without_a_home_or_runtime_folder_their_rows_are_left_out():
+    found = paths(home="", runtime="")
     assert found
     assert all(path.startswith(("/run/", "/tmp/", "/var/", "/nix/")) for path in found)
 
@@ -37,7 +37,7 @@ def test_a_folder_is_listed_once():
         asked.append(folder)
         return ()
 
-    control_paths("/home/u", 7, {}, names_in=names_in)
+    control_paths("/run/user/7", "/home/u", 7, names_in=names_in)
     assert len(asked) == len(set(asked))
 
 
@@ -50,22 +50,24 @@ VALUES = {
 
 
 @pytest.mark.parametrize(("value", "path"), VALUES.items())
-def test_a_socket_named_by_the_environment_is_found(value, path):
-    for name in ("DOCKER_HOST", "DBUS_SESSION_BUS_ADDRESS", "TMUX", "KITTY_LISTEN_ON"):
-        assert path in paths({name: value})
+@pytest.mark.parametrize("name", ["DOCKER_HOST", "DBUS_SESSION_BUS_ADDRESS", "TMUX", "KITTY_LISTEN_ON"])
+def test_a_socket_named_by_the_environment_is_found(name, value, path):
+    assert named_sockets({name: value}) == (path,)
 
 
 @pytest.mark.parametrize("value", ["tcp://localhost:2375", "unix:abstract=/tmp/x,guid=1", "unix:@kitty", "", "relative"])
-def test_an_address_without_a_path_hides_nothing(value):
-    assert paths({"DOCKER_HOST": value, "DBUS_SESSION_BUS_ADDRESS": value}) == paths()
+def test_an_address_without_a_path_names_none(value):
+    assert named_sockets({"DOCKER_HOST": value, "DBUS_SESSION_BUS_ADDRESS": value}) == ()
 
 
 @pytest.mark.parametrize("door", DOORS, ids=[door.name for door in DOORS])
 def test_each_door_can_be_kept_open(door):
-    every = set(paths({name: f"/env/{name}" for name in door.variables}))
-    kept = set(paths({name: f"/env/{name}" for name in door.variables}, keep=(door.name,)))
-    assert kept < every or all("*" in path for path in door.paths)
-    assert not any(path.startswith("/env/") for path in kept)
+    names = {"/tmp": ("dbus-1", "nvim.1"), "/run/user/7": ("codex1", "foot-1")}
+    gone = set(paths(names)) - set(paths(names, keep=(door.name,)))
+    assert gone
+    others = [other for other in DOORS if other is not door]
+    assert not gone & {path for other in others for path in other.paths}
+    assert named_sockets(dict.fromkeys(door.variables, "/s"), keep=(door.name,)) == ()
 
 
 def test_an_unknown_door_is_an_error_that_names_the_known():

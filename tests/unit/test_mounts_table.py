@@ -3,7 +3,7 @@
 import pytest
 
 from ringfence.enforce.mounts_plan import is_below
-from ringfence.enforce.mounts_table import Mounted, any_below, parse, showing_outside
+from ringfence.enforce.mounts_table import Mounted, any_below, parse, showing_outside, stands_inside
 
 TABLE = rb"""22 27 0:21 / /proc rw,relatime - proc proc rw
 27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
@@ -70,3 +70,10 @@ def test_any_below_writes_names_as_the_kernel_does(name):
     for char in b"\\ \t":
         raw = raw.replace(bytes((char,)), b"\\%03o" % char)
     assert any_below(b"9 1 8:1 / /" + raw + b"/x rw - ext4 d rw\n", ["/" + name])
+
+
+def test_stands_inside_looks_for_the_store():
+    inside = TABLE + b"86 60 0:40 / /dev/shm rw - tmpfs ringfence rw\n"
+    assert stands_inside(inside, "ringfence")
+    assert not stands_inside(TABLE, "ringfence")
+    assert not stands_inside(b"9 1 8:1 / /ringfence rw - ext4 tmpfs rw\n", "ringfence")

@@ -75,7 +75,7 @@ def enter_user_and_mount() -> None:
 
 
 def open_namespace_limit() -> int:
-    """A descriptor to `limit_namespaces` with later, when /proc/sys is read-only; -1 where it cannot be had."""
+    """A descriptor for `limit_namespaces` later, when /proc/sys is read-only; -1 where it cannot be had."""
     try:
         return posix.open("/proc/sys/user/max_mnt_namespaces", posix.O_WRONLY | posix.O_CLOEXEC)
     except OSError:
