@@ -44,7 +44,12 @@ def zones(base, *pairs, **more):
 def test_a_writable_tree_below_a_protected_one(who):
     with world(who) as base:
         spec = zones(base, ("ws", "workspace"), ("ws/deep", "protect"), ("ws/deep/main", "workspace"))
-        done = shell(who, base, "echo 1 > deep/main/new && ! touch deep/new && mv deep/main/new deep/main/n2", fence=spec)
+        done = shell(
+            who,
+            base,
+            "echo 1 > deep/main/new && ! touch deep/new && mv deep/main/new deep/main/n2",
+            fence=spec,
+        )
         assert done.returncode == 0, done.stderr
         assert shell(who, base, "mv deep/main x || mv deep x", fence=spec).returncode != 0
 
@@ -67,7 +72,12 @@ def test_a_granted_folder_below_the_private_runtime_folder(who):
         os.chown(f"{base}/run/ringfence", who.uid, who.gid)
         os.chown(f"{base}/run/ringfence/session", who.uid, who.gid)
         spec = zones(base, ("ws", "workspace"), ("run/ringfence/session", "temp"))
-        done = shell(who, base, "echo 1 > $XDG_RUNTIME_DIR/ringfence/session/f; echo 2 > $XDG_RUNTIME_DIR/g", fence=spec)
+        done = shell(
+            who,
+            base,
+            "echo 1 > $XDG_RUNTIME_DIR/ringfence/session/f; echo 2 > $XDG_RUNTIME_DIR/g",
+            fence=spec,
+        )
         assert done.returncode == 0, done.stderr
         assert content(f"{base}/run/ringfence/session/f") == "1\n"
         assert not os.path.exists(f"{base}/run/g")
@@ -101,6 +111,16 @@ def test_the_whole_disk_writable_but_for_the_guards(who):
         assert content(f"{base}/out/new") == "1\n"
         assert shell(who, base, "echo evil > $HOOK", fence=spec).returncode == 1
         assert "Device or resource busy" in shell(who, base, "mv .git x", fence=spec).stderr
+
+
+@needs_landlock
+@pytest.mark.parametrize("abi", [1, 2, 3, 6])
+def test_renames_between_folders_work_on_every_abi(who, abi):
+    move = '$PY -c \'import os; os.rename("a", "sub/a"); os.rename("sub", "packages/sub")\''
+    with world(who) as base:
+        done = shell(who, base, move, fence=spec_of(base, landlock=abi))
+        assert done.returncode == 0, done.stderr
+        assert shell(who, base, "echo evil > $OUT/kept", fence=spec_of(base, landlock=abi)).returncode == 1
 
 
 def test_a_program_can_tell_that_it_stands_inside(who):
@@ -197,7 +217,10 @@ def test_a_job_of_an_earlier_call_lends_nothing(who):
         pid = int(content(f"{base}/ws/pid"))
         try:
             done = shell(
-                who, base, f"echo evil > /proc/{pid}/root$OUT/kept; echo evil > /proc/{pid}/fd/7/kept", fence=spec_of(base)
+                who,
+                base,
+                f"echo evil > /proc/{pid}/root$OUT/kept; echo evil > /proc/{pid}/fd/7/kept",
+                fence=spec_of(base),
             )
             assert done.returncode != 0
             assert content(f"{base}/out/kept") == "original\n"
@@ -376,7 +399,12 @@ def test_swapping_folders_while_the_fence_is_built_gains_nothing(who):
         )
         try:
             for _ in range(12):
-                shell(who, base, "echo evil > $OUT/kept; echo evil > deep/kept; touch $OUT/new", fence=spec_of(base))
+                shell(
+                    who,
+                    base,
+                    "echo evil > $OUT/kept; echo evil > deep/kept; touch $OUT/new",
+                    fence=spec_of(base),
+                )
                 assert content(f"{base}/out/kept") == "original\n"
                 assert not os.path.exists(f"{base}/out/new")
         finally:

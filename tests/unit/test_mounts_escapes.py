@@ -14,7 +14,11 @@ def expected():
     """The table, as the document must hold it."""
     rows = [(row.id, row.origin, row.where, ROWS_TEST, row.remains) for row in ATTACKS]
     rows += [(row.id, row.origin, row.where, row.test, row.remains) for row in ELSEWHERE]
-    return [HEAD, "|---|---|---|---|---|", *(f"| {a} | {b} | {c} | `{d}` | {e or '-'} |" for a, b, c, d, e in rows)]
+    return [
+        HEAD,
+        "|---|---|---|---|---|",
+        *(f"| {a} | {b} | {c} | `{d}` | {e or '-'} |" for a, b, c, d, e in rows),
+    ]
 
 
 def test_the_document_holds_exactly_the_rows_that_are_tested():
@@ -27,7 +31,9 @@ def test_every_test_that_is_named_exists():
     for row in ELSEWHERE:
         file, function = row.test.split("::")
         with open(os.path.join(ROOT, "tests", "kernel", file)) as source:
-            names = {node.name for node in ast.walk(ast.parse(source.read())) if isinstance(node, ast.FunctionDef)}
+            names = {
+                node.name for node in ast.walk(ast.parse(source.read())) if isinstance(node, ast.FunctionDef)
+            }
         assert function in names, row.test
 
 

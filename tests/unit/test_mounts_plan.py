@@ -85,7 +85,11 @@ def test_mounts_that_lead_out_stay_read_only_and_are_pinned():
 
 
 def test_a_socket_in_a_writable_tree_is_hidden_and_pinned():
-    made = plan(confine(["/tmp", "/home/u"]), (), ["/tmp/tmux-7", "/home/u/.docker/run/docker.sock", "/run/docker.sock"])
+    made = plan(
+        confine(["/tmp", "/home/u"]),
+        (),
+        ["/tmp/tmux-7", "/home/u/.docker/run/docker.sock", "/run/docker.sock"],
+    )
     assert [step.path for step in made.steps if step.hold is H] == [
         "/home/u/.docker/run/docker.sock", "/run/docker.sock", "/tmp/tmux-7",
     ]  # fmt: skip
@@ -112,7 +116,9 @@ def test_parents_come_before_children_and_order_does_not_matter(write, read, hid
     made = plan(confine(write, read, hide))
     paths_in_order = [step.path for step in made.steps]
     assert all(
-        not is_below(earlier, later) for at, earlier in enumerate(paths_in_order) for later in paths_in_order[at + 1 :]
+        not is_below(earlier, later)
+        for at, earlier in enumerate(paths_in_order)
+        for later in paths_in_order[at + 1 :]
     )
     assert plan(confine(write[::-1], read[::-1], hide[::-1])) == made
 

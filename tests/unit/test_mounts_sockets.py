@@ -2,7 +2,13 @@
 
 import pytest
 
-from ringfence.enforce.control_sockets import DOORS, KEPT_IN_RUNTIME, control_paths, named_sockets, shown_in_runtime
+from ringfence.enforce.control_sockets import (
+    DOORS,
+    KEPT_IN_RUNTIME,
+    control_paths,
+    named_sockets,
+    shown_in_runtime,
+)
 
 
 def paths(names=(), keep=(), home="/home/u", runtime="/run/user/7"):
@@ -12,7 +18,9 @@ def paths(names=(), keep=(), home="/home/u", runtime="/run/user/7"):
 
 def test_placeholders_are_filled():
     found = paths()
-    assert {"/run/docker.sock", "/run/user/7/bus", "/home/u/.docker/run/docker.sock", "/tmp/tmux-7"} <= set(found)
+    assert {"/run/docker.sock", "/run/user/7/bus", "/home/u/.docker/run/docker.sock", "/tmp/tmux-7"} <= set(
+        found
+    )
     assert not any("{" in path for path in found)
 
 
@@ -55,7 +63,9 @@ def test_a_socket_named_by_the_environment_is_found(name, value, path):
     assert named_sockets({name: value}) == (path,)
 
 
-@pytest.mark.parametrize("value", ["tcp://localhost:2375", "unix:abstract=/tmp/x,guid=1", "unix:@kitty", "", "relative"])
+@pytest.mark.parametrize(
+    "value", ["tcp://localhost:2375", "unix:abstract=/tmp/x,guid=1", "unix:@kitty", "", "relative"]
+)
 def test_an_address_without_a_path_names_none(value):
     assert named_sockets({"DOCKER_HOST": value, "DBUS_SESSION_BUS_ADDRESS": value}) == ()
 
@@ -71,7 +81,7 @@ def test_each_door_can_be_kept_open(door):
 
 
 def test_an_unknown_door_is_an_error_that_names_the_known():
-    with pytest.raises(ValueError, match="no control socket is called dokcer; known are .*docker"):
+    with pytest.raises(ValueError, match=r"no control socket is called dokcer; known are .*docker"):
         paths(keep=("dokcer",))
 
 

@@ -31,7 +31,10 @@ CASES = {
     "no mount inside": ([ROOT], []),
     "the root itself is a mount": ([ROOT, Mounted("8:1", "/srv/w", "/w")], []),
     "a volume seen nowhere else": ([ROOT, Mounted("0:9", "/", "/w/tmp")], []),
-    "a container's volume": ([Mounted("0:1", "/", "/"), Mounted("8:1", "/v/w", "/w"), Mounted("8:1", "/v/n", "/w/n")], []),
+    "a container's volume": (
+        [Mounted("0:1", "/", "/"), Mounted("8:1", "/v/w", "/w"), Mounted("8:1", "/v/n", "/w/n")],
+        [],
+    ),
     "the outside, bound inside": ([ROOT, Mounted("8:1", "/etc", "/w/etc")], ["/w/etc"]),
     "the whole disk, bound inside": ([ROOT, Mounted("8:1", "/", "/w/all")], ["/w/all"]),
     "a protected part of the workspace": ([ROOT, Mounted("8:1", "/w/p", "/w/q")], ["/w/q"]),
@@ -58,7 +61,14 @@ def test_showing_outside(mounts, leading):
 
 @pytest.mark.parametrize(
     ("root", "below"),
-    [("/mnt", True), ("/mnt/with blank\\slash", False), ("/mn", False), ("/proc", False), ("/", True), ("/mnt/with", False)],
+    [
+        ("/mnt", True),
+        ("/mnt/with blank\\slash", False),
+        ("/mn", False),
+        ("/proc", False),
+        ("/", True),
+        ("/mnt/with", False),
+    ],
 )
 def test_any_below(root, below):
     assert any_below(TABLE, [root]) is below

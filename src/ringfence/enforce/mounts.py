@@ -62,8 +62,7 @@ def confine_self(confinement: Confinement, standing: Standing, here: Capabilitie
 
     `here` need tell only `landlock`: the second layer, which is left out where there is none (and what it
     would have held is reported as open). Whether user namespaces are open is found out by entering one.
-    Raises KernelCallError when any part fails: the process is then unusable and must not start anything;
-    `namespaces.why_closed` puts an error of unshare into words.
+    Raises KernelCallError when any part fails: the process is then unusable and must not start anything.
     """
     terminal = _terminal()
     namespaces.enter_user_and_mount()
@@ -73,6 +72,9 @@ def confine_self(confinement: Confinement, standing: Standing, here: Capabilitie
     seal()
     hidden = [path for path in sockets if path not in built.gone]
     notes: tuple[str, ...] = (f"hidden control sockets: {', '.join(hidden)}",) if hidden else ()
+    if here.landlock == 1 and confinement.reads == "anywhere":
+        why = "ABI 1 would refuse every rename between two folders"
+        here = here._replace(landlock=0, why_not=(("landlock", why), *here.why_not))
     second = landlock_plan.plan(second_layer(confinement, place), here)
     if isinstance(second, EnforcementReport):
         # An open folder belongs to the mounts outside and leads there; Landlock's engine closes them itself.
