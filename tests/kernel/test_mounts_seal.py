@@ -68,7 +68,11 @@ def test_root_keeps_its_work_inside(who):
 
 @pytest.mark.parametrize(
     ("number", "says"),
-    [(errno.EPERM, "forbids user namespaces"), (errno.ENOSPC, "limit of user namespaces"), (errno.EACCES, "AppArmor")],
+    [
+        (errno.EPERM, "forbids user namespaces"),
+        (errno.ENOSPC, "limit of user namespaces"),
+        (errno.EACCES, "AppArmor"),
+    ],
 )
 def test_closed_user_namespaces_run_nothing_and_say_why(who, number, says):
     with world(who) as base:
@@ -82,13 +86,22 @@ def test_closed_user_namespaces_run_nothing_and_say_why(who, number, says):
 
 def test_the_limit_of_user_namespaces_is_named(who):
     """The real sysctl, in a user namespace of our own so that the machine's is left alone."""
-    inner = "echo 0 > /proc/sys/user/max_user_namespaces; exec \"$@\""
+    inner = 'echo 0 > /proc/sys/user/max_user_namespaces; exec "$@"'
     with world(who) as base:
         command = fenced(who, spec_of(base), ["touch", "ran"])
         words = " ".join(f"'{word}'" for word in command)
         done = shell(who, base, f"unshare -r sh -c '{inner}' start {words.replace(chr(39), chr(39))}")
     assert done.returncode == 3, done.stderr
     assert "max_user_namespaces is 0" in done.stderr
+
+
+def test_a_second_fence_inside_the_first_is_refused_with_the_reason(who):
+    with world(who) as base:
+        spec = spec_of(base)
+        words = " ".join(f"'{word}'" for word in fenced(who, spec, ["touch", "ran"]))
+        done = shell(who, base, words, fence=spec)
+        assert done.returncode == 3
+        assert "max_mnt_namespaces is 0" in done.stderr
 
 
 def test_a_program_may_build_a_user_namespace_but_no_mounts(who):

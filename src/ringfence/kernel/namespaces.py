@@ -44,6 +44,7 @@ _CLOSED_WHY = {
 }
 _SWITCHES = (
     ("/proc/sys/user/max_user_namespaces", b"0"),
+    ("/proc/sys/user/max_mnt_namespaces", b"0"),  # so it is inside a fence of ours
     ("/proc/sys/kernel/unprivileged_userns_clone", b"0"),
     ("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", b"1"),
 )
@@ -56,7 +57,7 @@ def enter_user_and_mount() -> None:
     owners. Root (CAP_SETUID in the namespace it stands in) maps every id, so that `chown` and `su -` inside
     the writable trees work as before.
 
-    Raises KernelCallError when user namespaces are closed here; `why_closed` puts that into words.
+    Raises KernelCallError when user namespaces are closed here, with the reason in words as its hint.
     """
     uid, gid = posix.geteuid(), posix.getegid()
     if uid == 0:
@@ -75,7 +76,7 @@ def enter_user_and_mount() -> None:
 
 
 def open_namespace_limit() -> int:
-    """A descriptor to `limit_namespaces` with later, when /proc/sys is read-only; -1 where it cannot be had."""
+    """A descriptor for `limit_namespaces` later, when /proc/sys is read-only; -1 where it cannot be had."""
     try:
         return posix.open("/proc/sys/user/max_mnt_namespaces", posix.O_WRONLY | posix.O_CLOEXEC)
     except OSError:
@@ -102,7 +103,11 @@ def limit_namespaces(descriptor: int) -> bool:
 
 
 def _unshare() -> None:
-    call("unshare", CLONE_NEWUSER | CLONE_NEWNS, doing="creating a user and a mount namespace")
+    try:
+        call("unshare", CLONE_NEWUSER | CLONE_NEWNS, doing="creating a user and a mount namespace")
+    except KernelCallError as failed:
+        failed.hint = why_closed(failed.errno)
+        raise
 
 
 def _spawn_mapper() -> Callable[[bool], None]:
@@ -163,7 +168,10 @@ def _write_map(path: str, content: bytes) -> None:
         finally:
             posix.close(fd)
     except OSError as error:
-        raise KernelCallError("write", error.errno or _EINVAL, f"writing {path}") from None
+        failed = KernelCallError("write", error.errno or _EINVAL, f"writing {path}")
+        # Ubuntu's AppArmor lets the namespace be made and takes every right in it away.
+        failed.hint = why_closed(failed.errno)
+        raise failed from None
 
 
 def drop_rights() -> None:
