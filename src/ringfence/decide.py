@@ -280,7 +280,7 @@ def judge(index: Index, op: Op, site: Site) -> Decision:
             if _SEVERITY[other.verdict] > _SEVERITY[decision.verdict]:
                 return other
         return decision
-    assert_never(site)
+    return assert_never(site)
 
 
 def _judge_path(index: Index, op: Op, site: Located, path: str) -> Decision:
@@ -325,7 +325,9 @@ def judge_read(index: Index, zone: Zone | Glob | None, path: str) -> Decision:
     """A read by a file or search tool, once the governing zone is known."""
     if zone is None:
         if index.reads_free:
-            return Decision(Verdict.ALLOW, "allow.read", path, index.policy.default, "reads are free", Op.READ)
+            return Decision(
+                Verdict.ALLOW, "allow.read", path, index.policy.default, "reads are free", Op.READ
+            )
         why = f"reading {path}: it lies outside the workspace {_roots_text(index)} and every readable zone"
         hint = f'grant it: [[zone]] path = "{_grant(path)}" access = "read", or reads = "anywhere"'
         return Decision(Verdict.DENY, "outside.read", path, index.policy.default, why, Op.READ, hint)
@@ -342,7 +344,9 @@ def judge_write(index: Index, op: Op, zone: Zone | Glob | None, path: str) -> De
             free = "no workspace is named, so nothing is fenced"
             return Decision(Verdict.ALLOW, "allow.unfenced", path, index.policy.default, free, op)
         why = f"{_DOING[op]} {path}: it lies outside the workspace {_roots_text(index)}"
-        return Decision(Verdict.DENY, "outside.write", path, index.policy.default, why, op, _way_out(index, path))
+        return Decision(
+            Verdict.DENY, "outside.write", path, index.policy.default, why, op, _way_out(index, path)
+        )
     access = zone.access
     if access is Access.WRITE:
         return Decision(Verdict.ALLOW, "allow." + zone.kind.value, path, zone.rule, _ALLOWED[zone.kind], op)
@@ -352,11 +356,15 @@ def judge_write(index: Index, op: Op, zone: Zone | Glob | None, path: str) -> De
         return Decision(Verdict.DENY, "zone.none", path, zone.rule, why, op)
     if zone.kind is ZoneKind.PROTECT:
         why = f"{doing}: it lies in the protected checkout {_name_of(zone)}"
-        return Decision(Verdict.DENY, "protected.checkout", path, zone.rule, why, op, "work in the workspace instead")
+        return Decision(
+            Verdict.DENY, "protected.checkout", path, zone.rule, why, op, "work in the workspace instead"
+        )
     if zone.kind is ZoneKind.GUARD or zone.kind is ZoneKind.OWN:
         why = f"{doing}: {_name_of(zone)} is guarded, since a later unfenced program would run or obey it"
         hint = f'if you must, a person may add to the policy: unguard = ["{zone.rule.id.removeprefix("guard.")}"]'
-        return Decision(Verdict.DENY, "guard." + zone.rule.id.removeprefix("guard."), path, zone.rule, why, op, hint)
+        return Decision(
+            Verdict.DENY, "guard." + zone.rule.id.removeprefix("guard."), path, zone.rule, why, op, hint
+        )
     why = f"{doing}: {_name_of(zone)} is read-only by the policy"
     return Decision(Verdict.DENY, "zone.read-only", path, zone.rule, why, op)
 

@@ -9,8 +9,8 @@ import subprocess
 import sys
 
 import pytest
-from ringfence.kernel import probe
 
+from ringfence.kernel import probe
 from tests.support import users
 
 HERE = probe.capabilities()
@@ -135,7 +135,9 @@ def missing(needs, who, base):
         elif need == "disk":
             reason = "" if disk() else "no disk to be seen"
         elif need == "modules":
-            reason = "" if os.path.exists("/proc/modules") and os.uname().machine == "x86_64" else "no modules"
+            reason = (
+                "" if os.path.exists("/proc/modules") and os.uname().machine == "x86_64" else "no modules"
+            )
         else:
             reason = "" if shutil.which(need) else f"{need} is not installed"
         if reason:

@@ -25,6 +25,16 @@ class Attack(NamedTuple):
     who: str = "any"
 
 
+class Elsewhere(NamedTuple):
+    """A row of docs/escapes.md with a test of its own. `test` is a file below tests/kernel and a function."""
+
+    id: str
+    origin: str
+    where: str
+    test: str
+    remains: str = ""
+
+
 class Everyday(NamedTuple):
     id: str
     how: str
@@ -84,7 +94,6 @@ OUTSIDE = (
     Attack("git-dash-c", "git in another tree", "git -C $OUT/repo commit -q --allow-empty -m evil", "test $(git -C out/repo rev-list --count HEAD) = 2"),
     Attack("background", "a job that outlives the call", "(setsid sh -c 'sleep 0.2; echo evil > $OUT/kept; touch $WS/done' &) ; while [ ! -e done ]; do sleep 0.05; done", _CHANGED),
     Attack("file-handle", "open_by_handle_at", "$PY $TOOL by-handle $OUT/kept $WS", _CHANGED, who="root"),
-    Attack("device-node", "the disk itself", "$PY $TOOL open-ro \"$DISK\" && touch landed", _MARK, who="root"),
     Attack("kernel-log", "a character device of the machine", "$PY $TOOL open-rw /dev/kmsg && touch landed", _MARK, who="root"),
     Attack("new-device-node", "mknod", "mknod node c 1 11 && $PY $TOOL open-rw node && touch landed", _MARK, who="root"),
     Attack("kernel-settings", "core_pattern names a program", "$PY $TOOL open-rw /proc/sys/kernel/core_pattern && touch landed", _MARK, who="root"),
@@ -124,8 +133,8 @@ GUARDED = (
     Attack("protected-link", "hard link, then write", "ln deep/main/code l && echo evil > l", _PROTECTED),
 )  # fmt: skip
 
-# `undo` first, then what the guard forbids: unfenced the second part alone succeeds. That the *first* part would
-# undo a fence that is not sealed is shown by test_mounts_seal.py.
+# First what would undo the fence, then what the guard forbids: unfenced the second part succeeds alone. That the
+# first part does undo a fence that is not sealed is shown by test_mounts_seal.py.
 UNDOING = (
     Attack("umount-guard", "the sketch was undone by root", "umount $WS/.git/hooks; echo evil > $HOOK", _PLANTED),
     Attack("umount-lazy", "umount -l", "umount -l $WS/.git/hooks; echo evil > $HOOK", _PLANTED),
@@ -137,7 +146,10 @@ UNDOING = (
     Attack("nested-remount", "a namespace of one's own", "unshare -rm sh -c 'mount -o remount,bind,rw $WS/.git/hooks; echo evil > $HOOK'; echo evil > $HOOK", _PLANTED),
     Attack("nested-setattr", "a namespace of one's own, without mount(8)", "$PY $TOOL nested setattr-rw $WS/.git/hooks; $PY $TOOL nested-write $HOOK; echo evil > $HOOK", _PLANTED),
     Attack("nested-bind", "see under a mask by a bind without its children", "unshare -rm sh -c 'mkdir -p n && mount --bind . n && cat n/.env > $WS/seen'; cat .env > seen", "grep -q secret ws/seen"),
+    Attack("nested-rename", "pins belong to one mount namespace", "$PY $TOOL nested rename .git old; mv .git old; mkdir -p .git/hooks; echo evil > $HOOK", _PLANTED),
+    Attack("nested-umount", "umount in a namespace of one's own", "$PY $TOOL nested umount $WS/.git/hooks; umount $WS/.git/hooks; echo evil > $HOOK", _PLANTED),
     Attack("namespace-of-peer", "setns into the mounts outside", "nsenter -t $PEER -U -m sh -c 'echo evil > $OUT/kept'; nsenter -t $PEER -m sh -c 'echo evil > $OUT/kept'; echo evil > $OUT/kept", _CHANGED),
+    Attack("io-uring", "what a ring submits is seen by no filter", "$PY $TOOL ring && touch landed", _MARK),
     Attack("compat-calls", "int 0x80 around a filter", "$PY $TOOL compat-umount $WS/.git/hooks; echo evil > $HOOK", _PLANTED),
 )  # fmt: skip
 
@@ -154,6 +166,22 @@ SECRETS = (
 )  # fmt: skip
 
 ATTACKS = (*OUTSIDE, *GUARDED, *UNDOING, *SECRETS)
+
+ELSEWHERE = (
+    Elsewhere("typing", "a fenced child typed into its caller's terminal (seen)", "filter", "test_mounts_view.py::test_nothing_is_typed_into_the_callers_terminal", "what a program prints on the terminal it was given"),
+    Elsewhere("other-terminals", "the user's other shells", "mounts", "test_mounts_view.py::test_other_terminals_cannot_be_reached"),
+    Elsewhere("twin-mount", "a bind mount of the protected checkout inside the workspace", "mounts", "test_mounts_view.py::test_a_bind_mount_inside_the_workspace_leads_nowhere", "an overlay or a network share of the outside: it has another device number"),
+    Elsewhere("late-mount", "propagation into the namespace", "mounts", "test_mounts_view.py::test_a_mount_made_later_outside_does_not_arrive_writable"),
+    Elsewhere("earlier-job", "a background job of a call that was given more", "user namespace", "test_mounts_view.py::test_a_job_of_an_earlier_call_lends_nothing", "a job of an earlier call keeps what that call was given"),
+    Elsewhere("swap", "folders swapped for links while the fence is built", "descriptors", "test_mounts_view.py::test_swapping_folders_while_the_fence_is_built_gains_nothing", "a job that runs since before a guard existed can still move it"),
+    Elsewhere("link-for-root", "a link in the place of a root", "descriptors", "test_mounts_view.py::test_a_link_in_the_place_of_a_root_builds_no_fence"),
+    Elsewhere("undone", "the sketch of this engine was undone by root (seen)", "seal", "test_mounts_seal.py::test_unsealed_mounts_are_undone_by_root_and_sealed_ones_are_not"),
+    Elsewhere("capabilities", "rights that survive exec", "seal", "test_mounts_seal.py::test_nothing_survives_exec_that_could_change_mounts", "root keeps its other powers over files inside: it can leave a setuid program in the workspace"),
+    Elsewhere("no-namespaces", "a fence that silently is none", "refusal", "test_mounts_seal.py::test_closed_user_namespaces_run_nothing_and_say_why"),
+    Elsewhere("ghost-files", "anthropic-experimental/sandbox-runtime#139", "no placeholders", "test_mounts_trace.py::test_sigkill_at_any_step_leaves_nothing"),
+    Elsewhere("absent-guard", "CVE-2026-25725", "not here", "test_mounts_trace.py::test_what_does_not_exist_yet_gets_no_placeholder", "a guarded name that does not exist yet can be made: reported as held after the fact"),
+    Elsewhere("tracked-guard", "git replaces a guarded file that it tracks", "mounts", "test_mounts_view.py::test_git_that_replaces_a_guarded_tracked_file_cannot", "git exits 0 with the old file in place; the caller of the engine must say so"),
+)  # fmt: skip
 
 EVERYDAY = (
     Everyday("commit", "echo 1 > new && git add . && git commit -qm one && git log --oneline | grep -q one"),

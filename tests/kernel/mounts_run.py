@@ -10,7 +10,7 @@ import sys
 
 from ringfence.enforce import launch, mounts, report
 from ringfence.errors import KernelCallError
-from ringfence.kernel import namespaces, seccomp
+from ringfence.kernel import landlock, namespaces, seccomp
 from ringfence.kernel.probe import capabilities
 from ringfence.model import Access, Confinement, Rule, Zone, ZoneKind
 
@@ -40,7 +40,7 @@ def main(argv):
     if not spec.get("landlock", True):
         here = here._replace(landlock=0)
     if spec.get("close_userns"):
-        namespaces.drop_rights()
+        landlock.no_new_privs()
         seccomp.install((seccomp.Refusal("unshare", spec["close_userns"]),))
     if spec.get("unsealed"):
         # The ablation: the same mounts, and nothing that keeps root from undoing them.
@@ -65,7 +65,11 @@ def main(argv):
     else:
         outcome = launch.become(program, confine)
     why = outcome.why if isinstance(outcome, launch.NotConfined) else None
-    closed = f" ({namespaces.why_closed(why.errno)})" if isinstance(why, KernelCallError) and why.call == "unshare" else ""
+    closed = (
+        f" ({namespaces.why_closed(why.errno)})"
+        if isinstance(why, KernelCallError) and why.call == "unshare"
+        else ""
+    )
     print(launch.explain(outcome) + closed, file=sys.stderr)
     return launch.exit_code(outcome)
 

@@ -10,7 +10,9 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def call(number, *args):
-    result = LIBC.syscall(ctypes.c_long(number), *(ctypes.c_long(a) if isinstance(a, int) else a for a in args))
+    result = LIBC.syscall(
+        ctypes.c_long(number), *(ctypes.c_long(a) if isinstance(a, int) else a for a in args)
+    )
     if result == -1:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
@@ -115,6 +117,15 @@ def nested_write(path):
     nested("write", path)
 
 
+def rename(old, new):
+    os.rename(old, new)
+
+
+def umount(path):
+    if LIBC.umount2(path.encode(), 2) == -1:
+        raise OSError(ctypes.get_errno(), "umount2")
+
+
 def write(path):
     open(path, "w").write("evil")
 
@@ -126,7 +137,9 @@ def compat_umount(path):
     low = mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x40, prot=7)  # MAP_32BIT
     low.write(path.encode() + b"\0")
     base = ctypes.addressof(ctypes.c_char.from_buffer(low))
-    code = b"\x53\xb8" + struct.pack("<I", 52) + b"\xbb" + struct.pack("<I", base) + b"\x31\xc9\xcd\x80\x5b\xc3"
+    code = (
+        b"\x53\xb8" + struct.pack("<I", 52) + b"\xbb" + struct.pack("<I", base) + b"\x31\xc9\xcd\x80\x5b\xc3"
+    )
     low.seek(2048)
     low.write(code)
     result = ctypes.CFUNCTYPE(ctypes.c_int)(base + 2048)()
@@ -139,7 +152,7 @@ def run(verb, *args):
         function.__name__.replace("_", "-"): function
         for function in (
             bind, ask, tmpfile, xattr, has_xattr, fchdir, pipe, open_rw, open_ro, poke, exchange, by_handle, setattr_rw,
-            clone_write, nested, nested_write, write, compat_umount,
+            clone_write, nested, nested_write, write, rename, umount, compat_umount,
         )
     }  # fmt: skip
     verbs[verb](*args)

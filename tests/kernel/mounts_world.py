@@ -113,17 +113,10 @@ def _environment(who, base, **more):
     return {
         "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": base, "LC_ALL": "C.UTF-8", **GIT,
         "BASE": base, "WS": f"{base}/ws", "OUT": f"{base}/out", "TMPDIR": f"{base}/tmp", "PY": who.python,
-        "XDG_RUNTIME_DIR": f"{base}/run", "DOCKER_HOST": f"unix://{base}/engine.sock", "DISK": a_disk(),
+        "XDG_RUNTIME_DIR": f"{base}/run", "DOCKER_HOST": f"unix://{base}/engine.sock", 
         "HOOK": f"{base}/ws/.git/hooks/pre-commit", "TOOL": f"{who.lib}/mounts_tool.py",
         "PYTHONPATH": f"{who.lib}/src", "PYTHONDONTWRITEBYTECODE": "1", **more,
     }  # fmt: skip
-
-
-def a_disk():
-    """The first block device that is one, "" where there is none to see."""
-    names = sorted(os.listdir("/sys/block")) if os.path.isdir("/sys/block") else []
-    real = [f"/dev/{n}" for n in names if not n.startswith(("loop", "ram", "zram")) and os.path.exists(f"/dev/{n}")]
-    return real[0] if real else ""
 
 
 def spec_of(base, **more):

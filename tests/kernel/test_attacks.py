@@ -8,7 +8,16 @@ import os
 import pytest
 
 from tests.kernel.attacks import ATTACKS, EVERYDAY, SYSCALLS
-from tests.kernel.conftest import HERE, build_workspace, disk, missing, needs_landlock, python_of, snapshot, victim
+from tests.kernel.conftest import (
+    HERE,
+    build_workspace,
+    disk,
+    missing,
+    needs_landlock,
+    python_of,
+    snapshot,
+    victim,
+)
 from tests.support.children import Fence, plain_environment, run
 
 

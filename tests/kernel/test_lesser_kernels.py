@@ -12,8 +12,8 @@ import socket
 import subprocess
 
 import pytest
-from ringfence.kernel import landlock
 
+from ringfence.kernel import landlock
 from tests.kernel.conftest import HERE, build_workspace, needs_landlock, needs_seccomp, python_of
 from tests.support.children import Fence, plain_environment, run
 
@@ -35,7 +35,13 @@ def told(base):
 def fenced(who, base, text, abi, **more):
     fence = Fence(f"{base}/ws", abi=abi, report=f"{base}/report", minimum="hook")
     env = plain_environment(base, OUT=f"{base}/out", **more)
-    return run(who, [python_of(who), "-I", "-c", "import os\nOUT = os.environ['OUT']\n" + text], fence, cwd=f"{base}/ws", env=env)
+    return run(
+        who,
+        [python_of(who), "-I", "-c", "import os\nOUT = os.environ['OUT']\n" + text],
+        fence,
+        cwd=f"{base}/ws",
+        env=env,
+    )
 
 
 @needs_landlock
@@ -49,7 +55,9 @@ def test_writing_is_held_by_every_abi(abi, who, base):
 @needs_landlock
 @pytest.mark.parametrize("abi", ABIS)
 def test_moving_between_folders_needs_abi_2(abi, who, base):
-    text = "import errno\ntry: os.rename('inside.txt', 'dir/x')\nexcept OSError as e: raise SystemExit(e.errno)"
+    text = (
+        "import errno\ntry: os.rename('inside.txt', 'dir/x')\nexcept OSError as e: raise SystemExit(e.errno)"
+    )
     done = fenced(who, base, text, abi)
     assert done.returncode == (0 if abi >= landlock.ABI_2 else 18), done.stderr  # EXDEV
     assert any("EXDEV" in note for note in told(base)[2]) == (abi < landlock.ABI_2)
@@ -169,5 +177,7 @@ def test_the_filter_really_hides(who, base):
         command = [who.python, "-I", script, *words, "--", python_of(who), "-I", "-c", text]
         done = run(who, command, cwd=base)
         assert done.stdout.strip() == expected, done.stderr
-    usage = subprocess.run([who.python, script, "--hide", "nonsense", "--", "true"], capture_output=True, **who.popen())
+    usage = subprocess.run(
+        [who.python, script, "--hide", "nonsense", "--", "true"], capture_output=True, **who.popen()
+    )
     assert usage.returncode == 2

@@ -5,7 +5,16 @@ import shutil
 import pytest
 
 from tests.kernel.mounts_rows import ATTACKS, EVERYDAY
-from tests.kernel.mounts_world import CAPABILITIES, attempt, needs_mounts, people, person, shell, spec_of, world
+from tests.kernel.mounts_world import (
+    CAPABILITIES,
+    attempt,
+    needs_mounts,
+    people,
+    person,
+    shell,
+    spec_of,
+    world,
+)
 
 pytestmark = needs_mounts
 

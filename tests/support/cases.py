@@ -176,7 +176,7 @@ def wipe(root: str) -> None:
 
 # --- fake trees ---------------------------------------------------------------------------------------------
 
-FAKE_VERBS = {"mkdir", "file", "symlink", "hardlink"}
+FAKE_VERBS = {"mkdir", "file", "symlink"}
 
 
 class FakeDisk:
@@ -218,10 +218,8 @@ def build_fake(case: Case) -> FakeDisk:
         disk.os.makedirs(parent, exist_ok=True)
         if verb == "file":
             disk.fs.create_file(path, contents=_content(step, root))
-        elif verb == "symlink":
-            disk.os.symlink(put(step["to"], root, case.platform), path)
         else:
-            disk.os.link(below(step["to"], root, case.platform), path)
+            disk.os.symlink(put(step["to"], root, case.platform), path)
     return disk
 
 

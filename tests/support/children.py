@@ -97,9 +97,8 @@ def inner(argv):
         outcome = launch.become(program, confine, accept)
     else:
         outcome = launch.launch(program, confine, accept, after)
-    if launch.explain(outcome):
-        print("ringfence:", launch.explain(outcome), file=sys.stderr)
-    sys.stderr.flush()
+    if launch.explain(outcome) and sys.stderr:
+        print("ringfence:", launch.explain(outcome), file=sys.stderr, flush=True)
     if isinstance(outcome, launch.Finished):
         return launch.imitate(outcome.status)
     return launch.exit_code(outcome)

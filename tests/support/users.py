@@ -43,7 +43,10 @@ class Someone(NamedTuple):
 def usable_python() -> str | None:
     """An interpreter outside root's home, new enough for us."""
     asked = "import sys; raise SystemExit(sys.version_info < (3, 11))"
-    if os.access(SYSTEM_PYTHON, os.X_OK) and subprocess.run([SYSTEM_PYTHON, "-I", "-c", asked]).returncode == 0:
+    if (
+        os.access(SYSTEM_PYTHON, os.X_OK)
+        and subprocess.run([SYSTEM_PYTHON, "-I", "-c", asked]).returncode == 0
+    ):
         return SYSTEM_PYTHON
     return None
 
@@ -73,7 +76,9 @@ def someone(name: str):
         with open_folder() as copy:
             for part in ("src", os.path.join("tests", "support"), "scripts"):
                 target = os.path.join(copy, part)
-                shutil.copytree(os.path.join(ROOT, part), target, ignore=shutil.ignore_patterns("__pycache__"))
+                shutil.copytree(
+                    os.path.join(ROOT, part), target, ignore=shutil.ignore_patterns("__pycache__")
+                )
             subprocess.run(["chmod", "-R", "a+rX", copy], check=True)
             yield Someone("user", who.pw_uid, who.pw_gid, SYSTEM_PYTHON, copy)
     else:

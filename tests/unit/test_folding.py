@@ -7,6 +7,7 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from ringfence.resolve.folding import FOLDS, fold_darwin, fold_none, fold_windows, surely_darwin
 
 
@@ -26,6 +27,7 @@ from ringfence.resolve.folding import FOLDS, fold_darwin, fold_none, fold_window
         ("/System/Volumes/Data/Users/me", "/Users/me"),
         ("/system/volumes/DATA", "/"),
         ("/a\u0323\u0307", "/a\u0307\u0323"),
+        ("/\u03b1\u0345\u0301", "/\u03b1\u0301\u0345"),  # iota below: form first, then case
     ],
 )
 def test_one_name_on_macos(one, other):
@@ -33,7 +35,9 @@ def test_one_name_on_macos(one, other):
     assert surely_darwin(one) == surely_darwin(other)
 
 
-@pytest.mark.parametrize("ignored", ["\u200c", "\u200d", "\u200e", "\u202a", "\u2060", "\u206a", "\ufeff", "\xad"])
+@pytest.mark.parametrize(
+    "ignored", ["\u200c", "\u200d", "\u200e", "\u202a", "\u2060", "\u206a", "\ufeff", "\xad"]
+)
 def test_code_points_that_show_as_nothing(ignored):
     """Merged for protection; kept apart where a fold is to grant something."""
     assert fold_darwin(f"/.g{ignored}it") == "/.git"

@@ -11,10 +11,10 @@ import tempfile
 from types import SimpleNamespace
 
 import pytest
+
 from ringfence.model import Located, Unresolved
 from ringfence.resolve.names import lexical_normal
 from ringfence.resolve.walk import locate_walk
-
 from tests.support.cases import raw, wipe
 
 SRC = os.path.dirname(os.path.dirname(os.path.abspath(sys.modules[Located.__module__].__file__)))
@@ -49,9 +49,13 @@ def test_every_field(root):
     os.link(root + "/d/f", root + "/g")
     os.symlink("d/f", root + "/l")
     st = os.stat(root + "/g")
-    assert locate_walk(root + "/l", True) == Located(root + "/d/f", True, False, 2, st.st_dev, st.st_ino, False, "")
+    assert locate_walk(root + "/l", True) == Located(
+        root + "/d/f", True, False, 2, st.st_dev, st.st_ino, False, ""
+    )
     link = os.lstat(root + "/l")
-    assert locate_walk(root + "/l", False) == Located(root + "/l", True, False, 0, link.st_dev, link.st_ino, False, "")
+    assert locate_walk(root + "/l", False) == Located(
+        root + "/l", True, False, 0, link.st_dev, link.st_ino, False, ""
+    )
     folder = os.stat(root + "/d")
     assert locate_walk(root + "/d", True) == Located(
         root + "/d", True, True, 0, folder.st_dev, folder.st_ino, False, ""
@@ -263,7 +267,17 @@ def test_search_permission_is_asked_where_the_kernel_asks(shared):
     with open(shared + "/f", "w"):
         pass
     os.chmod(shared + "/shut", 0o644)
-    refused = ["shut/d", "shut/missing", "shut/.", "shut/..", "shut/../f", "l", "l/x", "s/d", "shut/missing/../../f"]
+    refused = [
+        "shut/d",
+        "shut/missing",
+        "shut/.",
+        "shut/..",
+        "shut/../f",
+        "l",
+        "l/x",
+        "s/d",
+        "shut/missing/../../f",
+    ]
     fine = ["shut", "shut/", "s", "s/", "f"]
     answers = as_nobody(lambda: [(errno_of(f"{shared}/{t}"), code(f"{shared}/{t}")) for t in refused + fine])
     assert answers[: len(refused)] == [(13, "invalid.no-access")] * len(refused)
@@ -306,7 +320,9 @@ def test_a_door_is_named(root, text):
 
 
 @needs_proc
-@pytest.mark.parametrize("text", ["/proc/../etc/x", "/proc/cpuinfo", "/dev/null", "/dev/fdx", "/process", "@/proc/x"])
+@pytest.mark.parametrize(
+    "text", ["/proc/../etc/x", "/proc/cpuinfo", "/dev/null", "/dev/fdx", "/process", "@/proc/x"]
+)
 def test_no_door(root, text):
     assert locate_walk(text.replace("@", root), True).magic == ""
 
@@ -316,7 +332,11 @@ def test_what_has_no_name_stays_at_its_door():
     out, back = os.pipe()
     try:
         site = locate_walk(f"/proc/self/fd/{out}", True)
-        assert (site.path, site.exists, site.ino) == (f"/proc/{os.getpid()}/fd/{out}", True, os.fstat(out).st_ino)
+        assert (site.path, site.exists, site.ino) == (
+            f"/proc/{os.getpid()}/fd/{out}",
+            True,
+            os.fstat(out).st_ino,
+        )
         assert code(f"/proc/self/fd/{out}/x") == "invalid.not-a-directory"
     finally:
         os.close(out)
@@ -375,7 +395,18 @@ def test_a_second_procfs_is_a_door_too(root):
         f"print(w('{root}/p/self/cwd/x', True).magic, w('{root}/p/sys', True).magic, w('{root}/x', True).magic)\""
     )
     made = subprocess.run(
-        ["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "sh", "-c", script, sys.executable],
+        [
+            "unshare",
+            "--user",
+            "--map-root-user",
+            "--mount",
+            "--pid",
+            "--fork",
+            "sh",
+            "-c",
+            script,
+            sys.executable,
+        ],
         env={"PYTHONPATH": SRC, "PATH": os.environ.get("PATH", os.defpath)},
         cwd="/",
         capture_output=True,
@@ -405,9 +436,11 @@ def test_the_locale_does_not_matter(root):
     """Agents write UTF-8 whatever the locale: the file called e-acute is found under LC_ALL=C too."""
     os.mkdir(raw(root + "/\xe9"))
     script = "import sys; from ringfence.resolve.walk import locate_walk as w; "
-    script += f"print(sys.getfilesystemencoding(), w({ascii(root)} + '/\\xe9', True).exists)"
+    script += f"print(sys.getfilesystemencoding(), w({root!a} + '/\\xe9', True).exists)"
     env = {"PYTHONPATH": SRC, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
-    answer = subprocess.run([sys.executable, "-X", "utf8=0", "-c", script], env=env, capture_output=True, check=True)
+    answer = subprocess.run(
+        [sys.executable, "-X", "utf8=0", "-c", script], env=env, capture_output=True, check=True
+    )
     encoding, exists = answer.stdout.split()
     assert encoding != b"utf-8"
     assert exists == b"True"
@@ -430,7 +463,9 @@ def test_lexical_normal(text, normal):
 
 
 def test_imports_nothing_heavy():
-    script = "import sys; before = set(sys.modules); import ringfence.resolve.walk, ringfence.resolve.folding, "
+    script = (
+        "import sys; before = set(sys.modules); import ringfence.resolve.walk, ringfence.resolve.folding, "
+    )
     script += "ringfence.resolve.windows; print(*sorted(set(sys.modules) - before))"
     out = subprocess.run(
         [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {SRC!r}); {script}"],
@@ -438,6 +473,17 @@ def test_imports_nothing_heavy():
         text=True,
         check=True,
     ).stdout.split()
-    allowed = {"os", "stat", "_stat", "posixpath", "genericpath", "os.path", "errno", "_collections_abc", "abc", "_abc"}
+    allowed = {
+        "os",
+        "stat",
+        "_stat",
+        "posixpath",
+        "genericpath",
+        "os.path",
+        "errno",
+        "_collections_abc",
+        "abc",
+        "_abc",
+    }
     allowed |= {"__future__", "_collections"}
     assert {name for name in out if not name.startswith("ringfence")} <= allowed

@@ -113,11 +113,15 @@ def _glob_uses(given: Mapping[str, object]) -> tuple[PathUse, ...]:
     if pattern.startswith("/") and not base:
         base = "/"
     if base:
-        uses.append(PathUse(Op.READ, base if base[0] in "/~" or not folder else f"{folder}/{base}", "pattern"))
+        uses.append(
+            PathUse(Op.READ, base if base[0] in "/~" or not folder else f"{folder}/{base}", "pattern")
+        )
     return tuple(uses) or (PathUse(Op.READ, ".", "pattern"),)
 
 
-def scratch(payload: Mapping[str, object], env: Mapping[str, str], uid: int) -> tuple[tuple[str, Access], ...]:
+def scratch(
+    payload: Mapping[str, object], env: Mapping[str, str], uid: int
+) -> tuple[tuple[str, Access], ...]:
     """Folders outside the workspace that Claude's own tools need, with the access they need.
 
     Command output and tool results are read back; plans and the project's memory are written by the Write tool.
@@ -128,7 +132,9 @@ def scratch(payload: Mapping[str, object], env: Mapping[str, str], uid: int) -> 
     transcript = payload.get("transcript_path")
     home = env.get("HOME", "")
     config = env.get("CLAUDE_CONFIG_DIR") or (f"{home}/.claude" if home else "")
-    if not (isinstance(session, str) and isinstance(transcript, str) and config[:1] == "/" and _is_id(session)):
+    if not (
+        isinstance(session, str) and isinstance(transcript, str) and config[:1] == "/" and _is_id(session)
+    ):
         return ()
     lead, tail = f"{config}/projects/", f"/{session}.jsonl"
     slug = transcript[len(lead) : -len(tail)]
@@ -169,7 +175,9 @@ def encode(call: ToolCall, verdict: Verdict, reason: str, *, command: str = "", 
                 f'"permissionDecisionReason":{quoted(reason)}}}'
             )
     elif command:
-        parts.append(f'"hookSpecificOutput":{{"hookEventName":{quoted(call.event)},"updatedInput":{command}}}')
+        parts.append(
+            f'"hookSpecificOutput":{{"hookEventName":{quoted(call.event)},"updatedInput":{command}}}'
+        )
     if warning:
         parts.append(f'"systemMessage":{quoted(warning[:_MAX_TEXT])}')
     return "{" + ",".join(parts) + "}" if parts else ""

@@ -76,12 +76,18 @@ def _parsed(path: str, text: str) -> dict[str, Any]:
         value, _ = jsonedit.parse(text)
     except jsonedit.JsonTextError as error:
         line = text.count("\n", 0, error.at) + 1
-        raise FenceError(f"{path}:{line}: not JSON: {error}", "mend the file first; nothing was changed") from None
+        raise FenceError(
+            f"{path}:{line}: not JSON: {error}", "mend the file first; nothing was changed"
+        ) from None
     if not isinstance(value, dict):
-        raise FenceError(f"{path}: the settings are not a JSON object", "mend the file first; nothing was changed")
+        raise FenceError(
+            f"{path}: the settings are not a JSON object", "mend the file first; nothing was changed"
+        )
     hooks = value.get("hooks", {})
     if not isinstance(hooks, dict) or not all(isinstance(v, list) for v in hooks.values()):
-        raise FenceError(f"{path}: `hooks` is not an object of lists", "mend the file first; nothing was changed")
+        raise FenceError(
+            f"{path}: `hooks` is not an object of lists", "mend the file first; nothing was changed"
+        )
     if not isinstance(value.get("env", {}), dict):
         raise FenceError(f"{path}: `env` is not an object", "mend the file first; nothing was changed")
     return value

@@ -7,6 +7,7 @@ import click
 from ringfence.cli.options import fence_options, json_option
 from ringfence.cli.output import Out
 from ringfence.model import Strength
+from ringfence.pipelines.confine import ENGINES
 from ringfence.render import words
 
 TYPE_CHECKING = False
@@ -24,8 +25,9 @@ _STYLES = {
 
 @click.command()
 @fence_options
+@click.option("--engine", type=click.Choice(ENGINES), default="auto", help="look at one engine only")
 @json_option
-def doctor(flags: Flags, as_json: bool) -> int:
+def doctor(flags: Flags, engine: str, as_json: bool) -> int:
     """What this machine can hold, rule by rule, proved by trying to write outside.
 
     Exit 0 if the fence bites and every rule reaches the policy's minimum, 3 if not.
@@ -37,7 +39,7 @@ def doctor(flags: Flags, as_json: bool) -> int:
     """
     from ringfence.pipelines.doctor import by_strength, diagnose
 
-    found = diagnose(flags)
+    found = diagnose(flags, engine)
     out = Out(as_json)
     if as_json:
         out.json(_as_json(found))
@@ -63,10 +65,20 @@ def doctor(flags: Flags, as_json: bool) -> int:
             verdict = out.paint("refused", "green") if proof.held else out.paint("LANDED", "bold red")
             out.lines([f"  proof: {proof.name}: lands without the fence, {verdict} inside it"])
     for path in found.linked:
-        out.lines([f"  hard link: {words.shown(path)} has another name; programs can write through it (strength: hook)"])
+        out.lines(
+            [
+                f"  hard link: {words.shown(path)} has another name; programs can write through it (strength: hook)"
+            ]
+        )
     out.lines(f"  note: {note}" for note in found.notes)
     for held in found.short:
-        out.lines([out.paint(f"  TOO WEAK: {held.rule.id}: {held.subject}: {held.strength} ({held.why})", "bold red")])
+        out.lines(
+            [
+                out.paint(
+                    f"  TOO WEAK: {held.rule.id}: {held.subject}: {held.strength} ({held.why})", "bold red"
+                )
+            ]
+        )
     out.lines(["not fenced by ringfence: network, environment secrets, CPU and memory"])
     return found.status
 

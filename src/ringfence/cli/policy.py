@@ -44,7 +44,8 @@ def show(flags: Flags, as_json: bool) -> int:
         out.json({"version": 1, "rows": [row._asdict() for row in rows]})
         return EXIT_OK
     table = [
-        (row.what, words.shown(row.name), row.value, f"{row.source}:{row.line}" if row.line else row.source) for row in rows
+        (row.what, words.shown(row.name), row.value, f"{row.source}:{row.line}" if row.line else row.source)
+        for row in rows
     ]
     out.lines(words.columns(table, ("what", "name", "value", "from")))
     return EXIT_OK

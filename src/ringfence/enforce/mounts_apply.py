@@ -15,18 +15,18 @@ import posix
 from ringfence.enforce.mounts_devices import DEVICES, PROC_FIXED, process_folders
 from ringfence.enforce.mounts_plan import Hold, MountPlan, Pins, Step, is_below
 from ringfence.errors import KernelCallError
-from ringfence.kernel import mounts
+from ringfence.kernel import mounts, namespaces
 from ringfence.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_EACCES, _ELOOP, _ESTALE = 13, 40, 116
+_ENOENT, _EACCES, _ELOOP, _ESTALE = 2, 13, 40, 116
 _DIR = 0o040000
-_LINK = 0o120000
 _FORMAT = 0o170000
 _SHARED_MEMORY = ("/dev/shm", "/run/shm")  # noqa: S108 - the places themselves, private below
+_OTHER_PLACES = ("/sys", "/mnt", "/srv", "/media", "/opt")  # where there is none: anything to hide behind
 
 
 class Place(Record):
@@ -47,10 +47,12 @@ class Place(Record):
 
 
 class Built(Record):
-    """What was found to be gone when it was to be mounted, and which sockets were really hidden."""
+    """What was found to be gone when it was to be mounted, which sockets were really hidden, and whether the
+    number of mount namespaces is limited to this one."""
 
     gone: tuple[str, ...]
     hidden: tuple[str, ...]
+    limited: bool
 
 
 class _Copy(Record):
@@ -82,6 +84,14 @@ def build(plan: MountPlan, place: Place) -> Built:
 
     Raises KernelCallError, after which the namespace is half made and nothing may be started in it.
     """
+    try:
+        return _build(plan, place)
+    except OSError as error:
+        doing = f"building the fence ({error.filename or 'on an open descriptor'})"
+        raise KernelCallError("open, mkdir or stat", error.errno or _ESTALE, doing) from None
+
+
+def _build(plan: MountPlan, place: Place) -> Built:
     gone: list[str] = []
     copies = {step.path: copy for step in plan.steps if step.early and (copy := _copy(step.path, gone))}
     for step in plan.steps:
@@ -99,10 +109,11 @@ def build(plan: MountPlan, place: Place) -> Built:
     _private_terminals(terminal)
     if proc:
         _attach_at(proc.tree, "/proc")
-        _fix_proc()
+    limit = namespaces.open_namespace_limit()
+    _fix_proc()
     old_umask = posix.umask(0)
     try:
-        store = _make_store()
+        store = _make_store(plan)
         for index, (pins, copy) in enumerate(shadows):
             _pin(store, pins, copy, index)
         _replace_runtime(store, place.runtime, shown)
@@ -113,7 +124,8 @@ def build(plan: MountPlan, place: Place) -> Built:
     finally:
         posix.umask(old_umask)
     _go_to(place.cwd)
-    return Built(tuple(dict.fromkeys(gone)), tuple(hidden))
+    limited = namespaces.limit_namespaces(limit)
+    return Built(tuple(dict.fromkeys(gone)), tuple(hidden), limited)
 
 
 def _copy(path: str, gone: list[str]) -> _Copy | None:
@@ -158,14 +170,14 @@ def _private_terminals(terminal: _Copy | None) -> None:
     if not _is_folder("/dev/pts"):
         return
     mounts.mount_new("devpts", "/dev/pts", mounts.NOSUID | 8, "newinstance,ptmxmode=0666,mode=0620")
+    # Where /dev/ptmx is a link, as in containers, it leads to the new one already.
     multiplexer = _copy_if_there("/dev/pts/ptmx")
-    if multiplexer and (posix.lstat("/dev/ptmx").st_mode & _FORMAT) != _LINK:
-        _attach_at(multiplexer.tree, "/dev/ptmx")
-    if terminal:
+    for copy, path in ((multiplexer, "/dev/ptmx"), (terminal, "/dev/console")):
         try:
-            _attach_at(terminal.tree, "/dev/console")
+            if copy:
+                _attach_at(copy.tree, path)
         except KernelCallError as error:
-            if not mounts.is_gone(error):
+            if not mounts.is_gone(error) and error.errno != _ELOOP:
                 raise
 
 
@@ -188,9 +200,11 @@ def _fix_proc() -> None:
         posix.close(descriptor)
 
 
-def _make_store() -> _Store:
+def _make_store(plan: MountPlan) -> _Store:
     """Mount the store where something will cover it: hidden then, yet part of this namespace."""
-    where = next((path for path in _SHARED_MEMORY if _is_folder(path)), "/dev")
+    where = next((path for path in (*_SHARED_MEMORY, *_OTHER_PLACES) if _can_hide(path, plan)), "")
+    if not where:
+        raise KernelCallError("mount", _ENOENT, f"looking for a place in {', '.join(_OTHER_PLACES)}")
     behind = mounts.open_path(where)
     cover = mounts.clone_tree(behind, where)
     posix.close(behind)
@@ -204,6 +218,12 @@ def _make_store() -> _Store:
     flags = posix.O_CREAT | posix.O_EXCL | posix.O_WRONLY | posix.O_CLOEXEC
     posix.close(posix.open("file", flags, 0, dir_fd=root))
     return _Store(root, _fixed(root, "dir"), _fixed(root, "file"), where, cover, [])
+
+
+def _can_hide(path: str, plan: MountPlan) -> bool:
+    """Whether the store can be mounted there without being in the way of a step."""
+    near = any(is_below(step.path, path) or is_below(path, step.path) for step in plan.steps)
+    return not near and _is_folder(path)
 
 
 def _clone_of_new_folder(root: int, name: str, mode: int) -> int:

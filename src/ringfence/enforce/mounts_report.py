@@ -81,6 +81,8 @@ def _notes(built: Built) -> tuple[str, ...]:
         "to anyone but root, files of other users show as owned by 65534",
         "shared memory, new terminals and the runtime folder are private to this command and what it starts",
     ]
+    if not built.limited:
+        notes.append("the limit of mount namespaces could not be set: /proc/sys is read-only here")
     if built.hidden:
         notes.append("hidden control sockets: " + ", ".join(built.hidden))
     return tuple(notes)

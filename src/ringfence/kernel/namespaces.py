@@ -67,11 +67,38 @@ def enter_user_and_mount() -> None:
             with_helper(False)
             raise
         with_helper(True)
-        return
-    _unshare()
-    _write_map("/proc/self/setgroups", b"deny")
-    _write_map("/proc/self/uid_map", b"%d %d 1\n" % (uid, uid))
-    _write_map("/proc/self/gid_map", b"%d %d 1\n" % (gid, gid))
+    else:
+        _unshare()
+        _write_map("/proc/self/setgroups", b"deny")
+        _write_map("/proc/self/uid_map", b"%d %d 1\n" % (uid, uid))
+        _write_map("/proc/self/gid_map", b"%d %d 1\n" % (gid, gid))
+
+
+def open_namespace_limit() -> int:
+    """A descriptor to `limit_namespaces` with later, when /proc/sys is read-only; -1 where it cannot be had."""
+    try:
+        return posix.open("/proc/sys/user/max_mnt_namespaces", posix.O_WRONLY | posix.O_CLOEXEC)
+    except OSError:
+        return -1
+
+
+def limit_namespaces(descriptor: int) -> bool:
+    """Let no process in here make another mount namespace, so that what is pinned in this one stays pinned.
+
+    The limit is that of our own user namespace (Linux 4.9) and binds those below it too. To be called when
+    all mounts stand: every detached tree counts as one. False where it could not be set (a container with a
+    read-only /proc/sys): a namespace made inside then starts as a copy with the same pins, all locked; a
+    kernel that can start an *empty* one would be a way to rename what is pinned.
+    """
+    if descriptor < 0:
+        return False
+    try:
+        posix.write(descriptor, b"0")
+    except OSError:
+        return False
+    finally:
+        posix.close(descriptor)
+    return True
 
 
 def _unshare() -> None:

@@ -218,6 +218,8 @@ def _namespace_reason(step: int, number: int) -> str:
         return "user.max_user_namespaces is used up or 0 (ENOSPC)"
     if step == 0:
         return f"unshare is refused ({name}): kernel.unprivileged_userns_clone, a container, or a chroot"
+    if step == 1 and number in {errno.EACCES, errno.EPERM}:
+        return f"the user map cannot be written ({name}): another fence, or a container's /proc"
     if step == 2:
         return f"mount calls are refused inside ({name}): AppArmor's userns restriction, or another fence"
     return f"{_STEPS[step]} failed in the namespace ({name})"

@@ -30,7 +30,7 @@ def process_environment() -> dict[str, str]:
     if sys.platform == "win32":
         import os
 
-        return dict(os.environ)  # noqa: TID251 - the one place that reads it
+        return dict(os.environ)
     from posix import environ
 
     return {
@@ -44,7 +44,7 @@ def process_cwd() -> str:
     if sys.platform == "win32":
         import os
 
-        return os.getcwd()  # noqa: TID251 - the one place that reads it
+        return os.getcwd()
     from posix import getcwdb
 
     return getcwdb().decode("utf-8", "surrogateescape")
@@ -174,8 +174,10 @@ def _texts(paths: PathText | Iterable[PathText] | None) -> tuple[str, ...]:
 
     if paths is None:
         return ()
-    if isinstance(paths, str | bytes) or hasattr(paths, "__fspath__"):
+    if isinstance(paths, str | bytes):
         return (text_of(paths),)
+    if hasattr(paths, "__fspath__"):
+        return (text_of(paths.__fspath__()),)
     return tuple(text_of(path) for path in paths)
 
 

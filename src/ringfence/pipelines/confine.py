@@ -7,20 +7,21 @@ rule some engine can hold -> launch. Nothing is run below the policy's `minimum`
 from __future__ import annotations
 
 from _stat import S_ISDIR
-from posix import lstat
+from posix import listdir, lstat
 from sys import platform
 
+from ringfence.decide import match_name
 from ringfence.enforce import launch as launcher
 from ringfence.enforce.report import accepts, without_engine
 from ringfence.errors import NotEnforcedError
-from ringfence.model import Access, Confinement, EnforcementReport, Strength, Zone, ZoneKind
+from ringfence.model import Access, Audience, Confinement, EnforcementReport, Strength, Zone, ZoneKind
+from ringfence.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from ringfence.enforce.plan import LandlockPlan
-    from ringfence.model import Capabilities, Policy, RuleStrength
+    from ringfence.model import Capabilities, Glob, Policy, RuleStrength
 
 
 def confinement(policy: Policy, files: Sequence[str] = ()) -> Confinement:
@@ -56,16 +57,31 @@ def confinement(policy: Policy, files: Sequence[str] = ()) -> Confinement:
 
 
 def _placed(policy: Policy) -> list[Zone]:
-    """Every literal pattern at the top of its tree. Deeper ones need a walk, which the engine that can hold them makes."""
-    zones = []
+    """Every pattern at the top of its tree; wildcards in the last component by what is there. Deeper matches would
+    need a walk of the whole tree for each command: they are held by the hook, and said so."""
+    zones: list[Zone] = []
     for glob in policy.globs:
-        if any(c in part for part in glob.parts for c in "*?["):
+        if glob.audience is Audience.TEXT:
             continue
-        root = f"{glob.base}/{'/'.join(glob.parts)}"
-        if glob.exact and _is_folder(root):
-            continue
-        zones.append(Zone(root, glob.access, glob.kind, glob.rule))
+        zones.extend(Zone(root, glob.access, glob.kind, glob.rule) for root in placed(glob))
     return zones
+
+
+def placed(glob: Glob) -> list[str]:
+    """The paths that a pattern names at the top of its tree: its literal one, or those its wildcard matches now."""
+    folder = "/".join((glob.base.rstrip("/"), *glob.parts[:-1]))
+    last = glob.parts[-1]
+    if any(c in part for part in glob.parts[:-1] for c in "*?["):
+        return []
+    if not any(c in last for c in "*?["):
+        root = f"{folder}/{last}"
+        return [] if glob.exact and _is_folder(root) else [root]
+    try:
+        names = listdir(folder.encode("utf-8", "surrogateescape"))
+    except OSError:
+        return []
+    texts = [name.decode("utf-8", "surrogateescape") for name in names]
+    return [f"{folder}/{name}" for name in sorted(texts) if match_name(last, name)]
 
 
 def _exists(path: str) -> bool:
@@ -87,41 +103,64 @@ def _under(path: str, roots: Sequence[str]) -> bool:
     return any(path == root or root == "/" or path.startswith(root + "/") for root in roots)
 
 
-class Chosen:
-    """An engine made ready: the report it promises, and the function that confines the child before exec."""
-
-    __slots__ = ("confine", "report")
-
-    def __init__(self, report: EnforcementReport, confine: Callable[[], EnforcementReport]) -> None:
-        self.report = report
-        self.confine = confine
+ENGINES = ("auto", "mounts", "landlock")
 
 
-def choose(wanted: Confinement, here: Capabilities | None = None) -> Chosen:
-    """The weakest engine that holds every rule some engine can hold. `here` pins the capabilities in tests."""
+class Attempt(Record):
+    """One engine to try: `confine` runs in the child, before exec, and returns what really holds there."""
+
+    engine: str
+    confine: Callable[[], EnforcementReport]
+
+
+def attempts(
+    wanted: Confinement, cwd: str, env: Mapping[str, str], engine: str, here: Capabilities | None
+) -> list[Attempt]:
+    """The engines to try, in order. `mounts` first: it alone holds carve-outs, masks and metadata.
+
+    Whether user namespaces are open is found out by entering one, which costs nothing where they are. `here` pins
+    the capabilities in tests.
+    """
     if platform != "linux":
         report = without_engine(wanted, f"ringfence has no engine for {platform} yet")
-        return Chosen(report, lambda: report)
-    from ringfence.enforce import landlock, plan
+        return [Attempt("none", lambda: report)]
     from ringfence.kernel.probe import capabilities
 
     kernel = capabilities(("landlock", "seccomp")) if here is None else here
+    found = []
+    if engine in ("auto", "mounts") and (here is None or (here.userns and here.mount_api)):
+        found.append(Attempt("mounts", lambda: _by_mounts(wanted, cwd, env, kernel)))
+    if engine in ("auto", "landlock"):
+        found.append(Attempt("landlock", lambda: _by_landlock(wanted, kernel)))
+    return found
+
+
+def _by_mounts(
+    wanted: Confinement, cwd: str, env: Mapping[str, str], kernel: Capabilities
+) -> EnforcementReport:
+    from ringfence.enforce import mounts
+
+    return mounts.confine_self(wanted, mounts.Standing(cwd, env), kernel)
+
+
+def _by_landlock(wanted: Confinement, kernel: Capabilities) -> EnforcementReport:
+    from ringfence.enforce import landlock, plan
+
     planned = plan.plan(wanted, kernel)
-    if isinstance(planned, EnforcementReport):
-        return Chosen(planned, lambda: planned)
-    return Chosen(planned.report, lambda: landlock.confine_self(planned))
+    return planned if isinstance(planned, EnforcementReport) else landlock.confine_self(planned)
 
 
-def refuse_weak(policy: Policy, report: EnforcementReport) -> None:
-    """Raise NotEnforcedError naming each rule that is held more weakly than the policy's minimum."""
+def weaknesses(policy: Policy, report: EnforcementReport) -> str:
+    """Why nothing may be run: each rule that is held more weakly than the policy's minimum; "" if none is."""
     short = accepts(report, policy.minimum, policy.strict)
     if not short:
-        return
+        return ""
     lines = "\n".join(f"    {held.rule}: {held.subject}: {held.strength} ({held.why})" for held in short)
-    raise NotEnforcedError(
-        f"nothing was run: the {report.engine} engine ({report.detail}) does not hold\n{lines}",
-        f'the policy asks for "{policy.minimum}"{" for every rule" if policy.strict else ""}; to accept less write '
-        f'{_weaker(short, policy)} in your ringfence.toml, or move the tree out of the workspace',
+    least = f'"{policy.minimum}"{" for every rule" if policy.strict else ""}'
+    return (
+        f"nothing was run: the {report.engine} engine ({report.detail}) does not hold\n{lines}\n"
+        f"  the policy asks for {least}; to accept less write {_weaker(short, policy)} in your own policy file, "
+        "or move the tree out of the workspace"
     )
 
 
@@ -132,35 +171,75 @@ def _weaker(short: tuple[RuleStrength, ...], policy: Policy) -> str:
     return f'minimum = "{"none" if worst is Strength.NOT_HERE else worst}"'
 
 
+class Ran(Record):
+    """How it went: the launcher's outcome, the report of the engine that stood ("" engines are said in `missed`)."""
+
+    outcome: launcher.Outcome
+    report: EnforcementReport | None
+    missed: tuple[str, ...]
+
+
 def run_confined(
     policy: Policy,
     program: launcher.Program,
     *,
+    cwd: str,
+    env: Mapping[str, str],
     files: Sequence[str] = (),
+    engine: str = "auto",
     here: Capabilities | None = None,
     after: Callable[[int], None] | None = None,
     told: Callable[[EnforcementReport], None] | None = None,
-) -> launcher.Outcome:
-    """Run `program` under the policy. Raises NotEnforcedError before anything runs if the fence is too weak.
+) -> Ran:
+    """Run `program` under the policy, by the first engine that can be built. Nothing runs below `minimum`.
 
-    `told` gets the report of what really holds, from the child, before the program starts.
+    `env` is what the program will see. `told` gets the report of what really holds, before the program starts.
     """
-    chosen = choose(confinement(policy, files), here)
-    refuse_weak(policy, chosen.report)
+    from ringfence.pipelines.aftermath import Watch
+
+    wanted = confinement(policy, files)
+    watch = Watch(policy, wanted, placed)
+    missed: list[str] = []
+    seen: list[EnforcementReport] = []
 
     def accept(report: EnforcementReport) -> bool:
+        seen.append(report)
         if told is not None:
-            told(report)
+            told(report._replace(notes=(*missed, *report.notes)))
         return not accepts(report, policy.minimum, policy.strict)
 
-    return launcher.launch(program, chosen.confine, accept, after)
+    def ended(status: int) -> None:
+        from ringfence.pipelines.hook import complain
+
+        for line in watch.after():
+            complain(f"ringfence: after the fact: {line}")
+        if after is not None:
+            after(status)
+
+    outcome: launcher.Outcome | None = None
+    for attempt in attempts(wanted, cwd, env, engine, here):
+        outcome = launcher.launch(program, attempt.confine, accept, ended)
+        if not isinstance(outcome, launcher.NotConfined):
+            break
+        missed.append(f"{attempt.engine}: {outcome.why}")
+    if outcome is None:
+        raise NotEnforcedError(
+            f"nothing was run: the {engine} engine is not to be had here", "ringfence doctor"
+        )
+    return Ran(outcome, seen[-1] if seen else None, tuple(missed))
 
 
-def end(outcome: launcher.Outcome) -> int:
+def end(policy: Policy, ran: Ran) -> int:
     """The wrapper's own end: the program's status or signal, or our message and exit status."""
+    outcome = ran.outcome
     if isinstance(outcome, launcher.Finished):
         return launcher.imitate(outcome.status)
     from ringfence.pipelines.hook import complain
 
-    complain(f"ringfence: {launcher.explain(outcome)}")
+    if isinstance(outcome, launcher.Declined):
+        complain(f"ringfence: {weaknesses(policy, outcome.report)}")
+    else:
+        complain(f"ringfence: {launcher.explain(outcome)}")
+    for line in ran.missed:
+        complain(f"ringfence: {line}")
     return launcher.exit_code(outcome)

@@ -23,7 +23,15 @@ if TYPE_CHECKING:
 
 _TAIL = 64 * 1024  # bytes of output looked at, from its end
 _MOST = 3  # refusals named
-_SIGNS = (b"ermission denied", b"ead-only file system", b"not permitted", b"EACCES", b"EROFS", b"EPERM", b"cross-device")
+_SIGNS = (
+    b"ermission denied",
+    b"ead-only file system",
+    b"not permitted",
+    b"EACCES",
+    b"EROFS",
+    b"EPERM",
+    b"cross-device",
+)
 _QUOTES = "'\"`\u2018\u2019\u201c\u201d"
 
 

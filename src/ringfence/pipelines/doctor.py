@@ -7,17 +7,17 @@ import subprocess
 import sys
 import tempfile
 
-from ringfence.enforce.report import accepts
+from ringfence.enforce.launch import Program
+from ringfence.enforce.report import accepts, without_engine
 from ringfence.errors import EXIT_NOT_ENFORCED, EXIT_OK
-from ringfence.model import EnforcementReport, RuleStrength, Strength
 from ringfence.pipelines import compose, launchers, session
-from ringfence.pipelines.confine import choose, confinement
+from ringfence.pipelines.confine import confinement, run_confined
 from ringfence.pipelines.words import flag_words
 from ringfence.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ringfence.model import Capabilities, Policy
+    from ringfence.model import Capabilities, EnforcementReport, Policy, RuleStrength, Strength
     from ringfence.policy.texts import Flags
 
 
@@ -47,7 +47,7 @@ class Diagnosis(Record):
         return EXIT_OK if bites and not self.short and self.restricted else EXIT_NOT_ENFORCED
 
 
-def diagnose(flags: Flags) -> Diagnosis:
+def diagnose(flags: Flags, engine: str = "auto") -> Diagnosis:
     """Probe, choose an engine as `run` would, and try it."""
     env = compose.process_environment()
     cwd = compose.process_cwd()
@@ -57,8 +57,8 @@ def diagnose(flags: Flags) -> Diagnosis:
     here = _capabilities()
     session.prepare(policy, name)
     try:
-        report = choose(confinement(policy)).report
-        proofs = _proofs(flags, policy) if policy.restricted else ()
+        report, missed = _stand(policy, cwd, env, engine)
+        proofs = _proofs(flags, engine) if policy.restricted else ()
     finally:
         session.end(name)
     short = accepts(report, policy.minimum, policy.strict)
@@ -70,8 +70,19 @@ def diagnose(flags: Flags) -> Diagnosis:
         short,
         proofs,
         _hard_linked(policy),
-        (*policy.notes, *report.notes),
+        (*policy.notes, *missed, *report.notes),
     )
+
+
+def _stand(
+    policy: Policy, cwd: str, env: dict[str, str], engine: str
+) -> tuple[EnforcementReport, tuple[str, ...]]:
+    """What really holds: the fence is built around a program that does nothing, and reports from inside."""
+    seen: list[EnforcementReport] = []
+    ran = run_confined(policy, Program(["true"], env), cwd=cwd, env=env, engine=engine, told=seen.append)
+    if seen:
+        return seen[-1], ran.missed
+    return without_engine(confinement(policy), "no engine could be built"), ran.missed
 
 
 def _capabilities() -> Capabilities | None:
@@ -87,7 +98,9 @@ def _table(here: Capabilities | None) -> tuple[tuple[str, str], ...]:
         return (("system", sys.platform), ("engine", "none yet on this system: rules are held by the hook"))
     missing = dict(here.why_not)
     rows = [("system", f"{here.system} {os.uname().release}")]
-    rows.append(("landlock", f"ABI {here.landlock}" if here.landlock else f"no: {missing.get('landlock', '')}"))
+    rows.append(
+        ("landlock", f"ABI {here.landlock}" if here.landlock else f"no: {missing.get('landlock', '')}")
+    )
     for feature, there in (
         ("seccomp", here.seccomp),
         ("userns", here.userns),
@@ -98,7 +111,7 @@ def _table(here: Capabilities | None) -> tuple[tuple[str, str], ...]:
     return tuple(rows)
 
 
-def _proofs(flags: Flags, policy: Policy) -> tuple[Proof, ...]:
+def _proofs(flags: Flags, engine: str) -> tuple[Proof, ...]:
     """Write outside, by the very program that users start, with and without the fence."""
     folder = tempfile.mkdtemp(prefix="ringfence-doctor-")
     try:
@@ -108,7 +121,8 @@ def _proofs(flags: Flags, policy: Policy) -> tuple[Proof, ...]:
         lands = alone.returncode == 0 and os.path.exists(target)
         if lands:
             os.unlink(target)
-        words = [sys.executable, "-I", "-S", launchers.start_file(), "run", *flag_words(flags), "--"]
+        words = [sys.executable, "-I", "-S", launchers.start_file(), "run", "--engine", engine]
+        words += [*flag_words(flags), "--"]
         subprocess.run([*words, "/bin/sh", "-c", script], check=False, capture_output=True, timeout=60)
         held = not os.path.exists(target)
         return (Proof(f"a write to {target}, outside the workspace", lands, held),)
@@ -123,7 +137,7 @@ _LOOK = 20_000  # directory entries looked at for hard links
 
 def _hard_linked(policy: Policy) -> tuple[str, ...]:
     """Files in the workspace with another name: a program can write through them; no engine can tell."""
-    found = []
+    found: list[str] = []
     left = _LOOK
     for root in policy.workspace:
         stack = [root]

@@ -47,7 +47,8 @@ def explain(fence: Fence, asked: str, op: Op, cwd: str) -> Explained:
         return Explained(asked, op, cwd, fence.home or "", "", (), "", (), decision, "")
     way = trace(whole, op not in (Op.DELETE, Op.RENAME))
     governing, _ = nearest(fence.index, decision.path) if decision.path else (None, 0)
-    rows = tuple(_row(zone, governing, decision.path) for zone in (*fence.policy.zones, *_matching(fence, governing)))
+    table: list[Zone | Glob] = [*fence.policy.zones, *_matching(fence, governing)]
+    rows = tuple(_row(zone, governing, decision.path) for zone in table)
     return Explained(
         asked,
         op,

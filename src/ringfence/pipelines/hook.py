@@ -63,7 +63,9 @@ def _answer(words: Sequence[str]) -> int:
         from ringfence.agents import claude
 
         complain(f"ringfence: refused: {error}")
-        reply = claude.refuse(event[0], f"ringfence refused this call, because it could not judge it: {error}")
+        reply = claude.refuse(
+            event[0], f"ringfence refused this call, because it could not judge it: {error}"
+        )
     disarm()
     if reply:
         _write_all(1, reply.encode("ascii", "replace"))
@@ -100,7 +102,7 @@ def _reply(flags: Flags, options: dict[str, str], event: list[str]) -> str:
     if command:
         from ringfence.policy.jsonscan import dumps
 
-        replaced = dumps({**payload["tool_input"], "command": command})  # type: ignore[index, call-overload]
+        replaced = dumps({**payload["tool_input"], "command": command})
     return claude.encode(call, decision.verdict, reason(decision), command=replaced, warning=warning)
 
 
@@ -117,7 +119,9 @@ def judge_call(fence: Fence, call: ToolCall, launcher: str) -> tuple[Decision, s
         why = f"what {call.tool} runs cannot be read, and no engine of the fence stands around it"
         decisions.append(_opaque(fence.policy, why, "opaque.no-engine"))
     if not decisions:
-        decisions.append(Decision(Verdict.ALLOW, "allow.no-path", "", fence.policy.default, "names no path", Op.READ))
+        decisions.append(
+            Decision(Verdict.ALLOW, "allow.no-path", "", fence.policy.default, "names no path", Op.READ)
+        )
     worst = fence.worst(decisions)
     if worst.verdict is Verdict.ASK and claude.is_unattended(call):
         why = f"{worst.message}; nobody is there to ask (permission mode {call.mode})"
@@ -130,7 +134,10 @@ def _judge_command(fence: Fence, call: ToolCall, text: str, launcher: str) -> tu
     if not fence.policy.restricted and not fence.holds_anything():
         return Decision(Verdict.ALLOW, "allow.unfenced", "", fence.policy.default, "nothing is fenced"), ""
     engine = Decision(Verdict.ALLOW, "allow.engine", "", _ENGINE, "runs inside the fenced shell")
-    if launcher and environ.get(b"CLAUDE_CODE_SHELL_PREFIX", b"").decode("utf-8", "surrogateescape") == launcher:
+    if (
+        launcher
+        and environ.get(b"CLAUDE_CODE_SHELL_PREFIX", b"").decode("utf-8", "surrogateescape") == launcher
+    ):
         return engine, ""
     if launcher and call.event == "PreToolUse" and call.tool == "Bash":
         return engine, f"{quote(launcher)} {quote(text)}"

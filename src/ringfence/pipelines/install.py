@@ -12,6 +12,7 @@ import subprocess
 from ringfence.agents import claude_settings as settings
 from ringfence.errors import EXIT_OK, EXIT_REFUSED, FenceError, NotEnforcedError, UsageError
 from ringfence.pipelines import compose, launchers
+from ringfence.pipelines.words import flag_words
 from ringfence.records import Record
 
 TYPE_CHECKING = False
@@ -63,7 +64,7 @@ def install(flags: Flags, scope: str) -> Installed:
     text = settings.read_text(path)
     launcher = launchers.claude_path(policy.folders.state, "\0".join(policy.workspace))
     foreign = _foreign_prefix(policy, home)
-    launchers.write(launcher, launchers.launcher_text("ringfence.pipelines.claude_shell", launchers.flag_words(flags)))
+    launchers.write(launcher, launchers.launcher_text("ringfence.pipelines.claude_shell", flag_words(flags)))
     program, words = launchers.hook_words(settings.NAME, flags, launcher)
     new = settings.install_text(path, text, settings.Wiring(program, words, "" if foreign else launcher))
     if new != text:
@@ -77,7 +78,9 @@ def install(flags: Flags, scope: str) -> Installed:
         if new != text:
             _put_back(path, text)
         why = "; ".join(f"{check.name}: {check.detail}" for check in failed)
-        raise NotEnforcedError(f"the hook as installed does not hold, so {path} was put back: {why}", "ringfence doctor")
+        raise NotEnforcedError(
+            f"the hook as installed does not hold, so {path} was put back: {why}", "ringfence doctor"
+        )
     return Installed(path, new != text, policy.workspace, (*checks, *_surroundings(policy, home, env)))
 
 
@@ -220,7 +223,12 @@ def _canaries(policy: Policy, path: str, env: dict[str, str]) -> tuple[Check, ..
     allowed = _ask_hook(found.wiring, policy, inside, env)
     checks = [
         Check("hook refuses a write outside", _is_denial(refused), "hook", _short(refused)),
-        Check("hook allows a write inside", allowed == "", "hook", _short(allowed) or "no opinion, as it should be"),
+        Check(
+            "hook allows a write inside",
+            allowed == "",
+            "hook",
+            _short(allowed) or "no opinion, as it should be",
+        ),
     ]
     launcher = _launcher_of(found.wiring)
     if launcher:
@@ -245,7 +253,7 @@ def _ask_hook(wiring: settings.Wiring, policy: Policy, target: str, env: dict[st
         "tool_use_id": "canary",
     }
     try:
-        done = subprocess.run(  # noqa: S603 - the very command that stands in the settings
+        done = subprocess.run(
             [wiring.command, *wiring.args],
             input=json.dumps(payload).encode(),
             capture_output=True,
@@ -284,9 +292,7 @@ def _ask_engine(launcher: str, outside: str, env: dict[str, str]) -> Check:
     name = "fenced shell refuses a write outside"
     line = f'echo ran > "$TMPDIR/canary" && cat "$TMPDIR/canary"; eval "$(printf ": > %s" {quote(quote(outside))})"'
     try:
-        done = subprocess.run(  # noqa: S603 - the launcher that the settings name
-            [launcher, line], capture_output=True, timeout=_WAIT, env=env, check=False
-        )
+        done = subprocess.run([launcher, line], capture_output=True, timeout=_WAIT, env=env, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         return Check(name, False, "none", f"cannot be run: {error}")
     if os.path.lexists(outside):
@@ -294,7 +300,7 @@ def _ask_engine(launcher: str, outside: str, env: dict[str, str]) -> Check:
         return Check(name, False, "none", f"{outside} was written, and has been removed again")
     said = done.stderr.decode(errors="replace").strip().split("\n")[0][:300]
     ran = done.stdout == b"ran\n" and done.returncode != 0
-    return Check(name, ran, "kernel" if ran else "none", said if said else "it did not run")
+    return Check(name, ran, "kernel" if ran else "none", said or "it did not run")
 
 
 def _foreign_prefix(policy: Policy, home: str) -> str:
@@ -317,7 +323,9 @@ def _surroundings(policy: Policy, home: str, env: dict[str, str]) -> tuple[Check
             checks.append(Check("hooks are on", False, "none", f"{path} sets disableAllHooks"))
     for name in ("CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE"):
         if env.get(name):
-            checks.append(Check("hooks are on", False, "none", f"{name} is set: Claude Code runs no hooks then"))
+            checks.append(
+                Check("hooks are on", False, "none", f"{name} is set: Claude Code runs no hooks then")
+            )
     checks.append(_version_check(env))
     return tuple(checks)
 
@@ -330,14 +338,20 @@ def _version_check(env: dict[str, str]) -> Check:
         return Check(name, True, "hook", f"claude is not on PATH; it needs {since} or newer for this promise")
     text = ".".join(map(str, found))
     if found < settings.SINCE:
-        return Check(name, False, "none", f"Claude Code {text} ignores onFailure; upgrade to {since} or newer")
+        return Check(
+            name, False, "none", f"Claude Code {text} ignores onFailure; upgrade to {since} or newer"
+        )
     return Check(name, True, "hook", f"Claude Code {text}")
 
 
 def _claude_version(env: dict[str, str]) -> tuple[int, ...] | None:
     try:
         done = subprocess.run(
-            ["claude", "--version"], capture_output=True, timeout=_WAIT, env={**env, "DISABLE_AUTOUPDATER": "1"}, check=False
+            ["claude", "--version"],
+            capture_output=True,
+            timeout=_WAIT,
+            env={**env, "DISABLE_AUTOUPDATER": "1"},
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -45,9 +45,9 @@ def launcher_text(module: str, flags: Sequence[str], python: str | None = None) 
     body = (
         f"{_MARK}\n"
         "import sys\n"
-        f"sys.path.insert(0, {ascii(package_folder())})\n"
+        f"sys.path.insert(0, {package_folder()!a})\n"
         f"from {module} import run\n"
-        f"sys.exit(run({ascii(list(flags))}, sys.argv[1:]))\n"
+        f"sys.exit(run({list(flags)!a}, sys.argv[1:]))\n"
     )
     line = f"#!{interpreter} -IS\n"
     if " " in interpreter or len(os.fsencode(line)) > _SHEBANG_MAX:
@@ -68,7 +68,9 @@ def write(path: str, text: str) -> None:
             file.write(text)
         os.replace(staged, path)
     except OSError as error:
-        raise NotEnforcedError(f"cannot write the launcher {path}: {error.strerror}", "make the folder writable") from None
+        raise NotEnforcedError(
+            f"cannot write the launcher {path}: {error.strerror}", "make the folder writable"
+        ) from None
 
 
 def claude_path(state: str, workspace: str) -> str:

@@ -52,7 +52,9 @@ def check(flags: Flags) -> Checked:
     def judge(op: Op, path: str, cwd: str) -> Decision:
         return fence.check(path, op, cwd=cwd)
 
-    files = tuple(seen.path for seen in loaded.files if seen.content is not None and seen.path.endswith(".toml"))
+    files = tuple(
+        seen.path for seen in loaded.files if seen.content is not None and seen.path.endswith(".toml")
+    )
     return Checked(files, expectations.run(loaded.compiled.tests, judge), loaded.policy.notes)
 
 
@@ -79,7 +81,9 @@ def trust_file(path: str, forget: bool) -> tuple[str, bool]:
         content = file.read()
     made = compose.sources(_named(physical), env, cwd, home)
     if not made.folders.state:
-        raise PolicyError("there is no state folder to keep the mark in", physical, hint="set HOME or XDG_STATE_HOME")
+        raise PolicyError(
+            "there is no state folder to keep the mark in", physical, hint="set HOME or XDG_STATE_HOME"
+        )
     if forget:
         return physical, trust.distrust(made.folders.state, physical, content)
     compile_all(made, compose.resolve)  # a file that cannot be read is not one to trust

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ringfence.enforce.launch import Program
-from ringfence.errors import EXIT_BUG, EXIT_USAGE, FenceError
+from ringfence.errors import EXIT_BUG, EXIT_USAGE, FenceError, UsageError
 from ringfence.pipelines import compose, session
-from ringfence.pipelines.confine import end, run_confined
+from ringfence.pipelines.confine import ENGINES, end, run_confined
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,11 +24,11 @@ def run(words: Sequence[str]) -> int:
     from ringfence.pipelines.words import take_flags
 
     try:
-        flags, options, program = take_flags(words, {"--report": False})
+        flags, options, program = take_flags(words, {"--report": False, "--engine": True})
         if not program:
             complain("ringfence: no program to run\n  ringfence run --workspace DIR -- PROGRAM ARGUMENTS…")
             return EXIT_USAGE
-        return start(flags, program, report="--report" in options)
+        return start(flags, program, report="--report" in options, engine=options.get("--engine", "auto"))
     except FenceError as error:
         complain(f"ringfence: {error}")
         return error.exit_code
@@ -37,7 +37,7 @@ def run(words: Sequence[str]) -> int:
         return EXIT_BUG
 
 
-def start(flags: Flags, program: list[str], *, report: bool = False) -> int:
+def start(flags: Flags, program: list[str], *, report: bool = False, engine: str = "auto") -> int:
     """Run and return the exit status; dies by the program's own signal."""
     from ringfence.pipelines.denials import Watch
     from ringfence.pipelines.hook import complain
@@ -56,13 +56,24 @@ def start(flags: Flags, program: list[str], *, report: bool = False) -> int:
         watch.explain(status)
         session.end(name)
 
-    outcome = run_confined(
+    inside = fenced_environment(env, policy, name)
+    ran = run_confined(
         policy,
-        Program(program, utf8(fenced_environment(env, policy, name))),
+        Program(program, utf8(inside)),
+        cwd=cwd,
+        env=inside,
+        engine=known_engine(engine),
         after=after,
         told=teller(report),
     )
-    return end(outcome)
+    return end(policy, ran)
+
+
+def known_engine(name: str) -> str:
+    """The engine's name, or UsageError: a misspelt engine must not become another one."""
+    if name not in ENGINES:
+        raise UsageError(f"unknown engine {name!r}", f"one of: {', '.join(ENGINES)}")
+    return name
 
 
 def fenced_environment(env: dict[str, str], policy: Policy, name: str) -> dict[str, str]:
@@ -77,7 +88,8 @@ def fenced_environment(env: dict[str, str], policy: Policy, name: str) -> dict[s
 def utf8(env: dict[str, str]) -> dict[bytes, bytes]:
     """As bytes, so that no locale stands between the caller's environment and the program's."""
     return {
-        key.encode("utf-8", "surrogateescape"): value.encode("utf-8", "surrogateescape") for key, value in env.items()
+        key.encode("utf-8", "surrogateescape"): value.encode("utf-8", "surrogateescape")
+        for key, value in env.items()
     }
 
 

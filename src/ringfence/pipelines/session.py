@@ -55,7 +55,10 @@ CACHE_VARIABLES: Mapping[str, str] = {
 
 
 def session_name(agent: str, session: str) -> str:
-    """`AGENT-ID`, or `call-PID` where there is no session. A folder name for a session: short, because Unix socket paths below it end at 107 bytes."""
+    """`AGENT-ID`, or `call-PID` where there is no session.
+
+    A folder name, and a short one: Unix socket paths below it end at 107 bytes.
+    """
     word = "".join(c if c in _SAFE else "_" for c in session)[:18]
     return f"{agent}-{word}" if word else f"call-{getpid()}"
 
@@ -106,7 +109,11 @@ def with_scratch(
     zones = list(policy.zones)
     for path, access in scratch:
         site = locate(path)
-        if isinstance(site, Located) and not site.magic and not any(_meet(site.path, z.root) for z in policy.zones):
+        if (
+            isinstance(site, Located)
+            and not site.magic
+            and not any(_meet(site.path, z.root) for z in policy.zones)
+        ):
             zones.append(Zone(site.path, access, ZoneKind.SCRATCH, _SCRATCH_RULE))
     return policy._replace(zones=tuple(zones))
 

@@ -12,7 +12,7 @@ from ringfence.errors import EXIT_BUG, EXIT_REFUSED, FenceError
 from ringfence.model import Verdict
 from ringfence.pipelines import compose, session
 from ringfence.pipelines.confine import end, run_confined
-from ringfence.pipelines.run import fenced_environment, utf8
+from ringfence.pipelines.run import fenced_environment, known_engine, utf8
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ringfence.pipelines.fence import Fence
     from ringfence.policy.texts import Flags
 
-_OPTIONS = {"--shell": True, "--session": True, "--install-as": True}
+_OPTIONS = {"--shell": True, "--session": True, "--install-as": True, "--engine": True}
 _SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/bin/sh")
 _TAKES_VALUE = ("-o", "+o", "-O", "+O", "--rcfile", "--init-file")
 
@@ -39,7 +39,13 @@ def run(words: Sequence[str]) -> int:
 
             write_shell(options["--install-as"], flags, options.get("--shell", ""))
             return 0
-        return start(flags, rest, shell=options.get("--shell", ""), name=options.get("--session", ""))
+        return start(
+            flags,
+            rest,
+            shell=options.get("--shell", ""),
+            name=options.get("--session", ""),
+            engine=options.get("--engine", "auto"),
+        )
     except FenceError as error:
         complain(f"ringfence: {error}")
         return error.exit_code
@@ -48,7 +54,15 @@ def run(words: Sequence[str]) -> int:
         return EXIT_BUG
 
 
-def start(flags: Flags, words: list[str], *, shell: str = "", name: str = "", files: Sequence[str] = ()) -> int:
+def start(
+    flags: Flags,
+    words: list[str],
+    *,
+    shell: str = "",
+    name: str = "",
+    files: Sequence[str] = (),
+    engine: str = "auto",
+) -> int:
     """Run the shell and return its exit status; dies by its signal. `files`: single files it may write beside."""
     from ringfence.pipelines.denials import Watch
 
@@ -77,8 +91,16 @@ def start(flags: Flags, words: list[str], *, shell: str = "", name: str = "", fi
         if own.startswith("call-"):
             session.end(own)
 
-    outcome = run_confined(policy, Program([program, *words], utf8(inside)), files=files, after=after)
-    return end(outcome)
+    ran = run_confined(
+        policy,
+        Program([program, *words], utf8(inside)),
+        cwd=cwd,
+        env=inside,
+        files=files,
+        engine=known_engine(engine),
+        after=after,
+    )
+    return end(policy, ran)
 
 
 def _session(env: dict[str, str]) -> str:

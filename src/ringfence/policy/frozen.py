@@ -32,7 +32,16 @@ def to_plain(policy: Policy) -> list[Any]:
         [list(rule) for rule in rules],
         [[z.root, z.access.value, z.kind.value, number[z.rule], z.audience.value] for z in policy.zones],
         [
-            [g.base, g.deep, list(g.parts), g.access.value, g.kind.value, number[g.rule], g.exact]
+            [
+                g.base,
+                g.deep,
+                list(g.parts),
+                g.access.value,
+                g.kind.value,
+                number[g.rule],
+                g.exact,
+                g.audience.value,
+            ]
             for g in policy.globs
         ],
         policy.reads,
@@ -68,8 +77,17 @@ def from_plain(plain: list[Any]) -> Policy:
     )
     globs = tuple(
         [
-            Glob(base, deep, tuple(parts), access[granted], kinds[kind], rules[rule], exact)
-            for base, deep, parts, granted, kind, rule, exact in raw_globs
+            Glob(
+                base,
+                deep,
+                tuple(parts),
+                access[granted],
+                kinds[kind],
+                rules[rule],
+                exact,
+                audiences[audience],
+            )
+            for base, deep, parts, granted, kind, rule, exact, audience in raw_globs
         ]
     )
     return Policy(

@@ -31,8 +31,6 @@ def spell(text: str, folder: str, home: str | None) -> str:
         raise PathTextError(f'variables are not expanded: "{text}"', 'write "~/..." or the whole path')
     if "://" in text or text.startswith("file:"):
         raise PathTextError(f'this is a URL, not a path: "{text}"')
-    if text != text.strip():
-        raise PathTextError(f'the path begins or ends with a blank: "{text}"')
     if text == "~" or text.startswith("~/"):
         if not home or not home.startswith("/"):
             raise PathTextError(f'"{text}" needs a home folder and HOME is not set to one')

@@ -71,7 +71,7 @@ def check_word(key: Key, value: str) -> str | None:
     return f'{key.name} = "{value}" is not known; {nearest(value, key.values)}'
 
 
-def read(  # noqa: PLR0917 - six facts about one file, all needed
+def read(
     content: bytes, source: str, folder: str, home: str | None, layer: Layer, trusted: bool
 ) -> LayerText:
     """Read one policy file.
@@ -204,6 +204,7 @@ def _tables(reader: _Reader, out: LayerText, key: Key, value: Any, home: str | N
 def _zone(reader: _Reader, out: LayerText, home: str | None, at: Path, item: dict[str, str]) -> ZoneText:
     """One `[[zone]]`. A leading `**` means "anywhere" outside a project's file."""
     text = item["path"]
+    _refuse_blanks(reader, at, text)
     try:
         pattern = split(text)
         folder = out.folder
@@ -226,7 +227,14 @@ def _check_field(reader: _Reader, key: Key, field: Field, path: Path, given: Any
         raise reader.fail(path, f'{field.name} = "{given}" is not known; {nearest(given, field.values)}')
 
 
+def _refuse_blanks(reader: _Reader, at: Path, text: str) -> None:
+    """In a file that somebody wrote by hand this is a slip; in a flag it may be a name."""
+    if text != text.strip():
+        raise reader.fail(at, f'the path begins or ends with a blank: "{text}"')
+
+
 def _path(reader: _Reader, folder: str, home: str | None, at: Path, text: str) -> PathText:
+    _refuse_blanks(reader, at, text)
     try:
         return PathText(text, spell(text, folder, home), reader.place(at))
     except PathTextError as error:

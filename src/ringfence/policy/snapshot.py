@@ -1,9 +1,9 @@
 """The compiled policy, kept in the cache folder so that a hook parses no TOML (docs/adr/0007).
 
 A snapshot counts only if everything that shaped it looks the same again: the bytes of every file that was
-read, the absence of every file that was looked for, and where every root leads. Times and sizes prove
-nothing (a file can be rewritten within one tick, or its time set back), so none are compared. Hot: only
-`posix` and our own model.
+read, the absence of every file that was looked for, where every root leads, and which guarded names are
+links. Times and sizes prove nothing (a file can be rewritten within one tick, or its time set back), so
+none are compared. Hot: only `posix` and our own model.
 
 What remains: whoever can write the cache folder can write a policy. So nothing is kept or believed below a
 writable root, or where folder or file belong to anyone but us and root, or where others may write them.
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 # Changes with every change to the tables that are compiled in (a test computes it): an old snapshot must not
 # outlive the guard that a new release adds.
-TABLES = "0"
+TABLES = "b067f0819dea863d"
 MAX_BYTES = 4 << 20
 MAX_KEPT = 128  # snapshots in the folder; beyond it the oldest go
 _OTHERS_WRITE = 0o022
@@ -64,7 +64,7 @@ def _load(sources: Sources, locate: Locate) -> Policy | None:
     content = _read_ours(f"{folder}{_FOLDER}/{_name(key)}")
     if content is None:
         return None
-    kept_key, files, roots, plain = loads(content)
+    kept_key, files, roots, links, plain = loads(content)
     if kept_key != key:
         return None
     for path, text in files:
@@ -77,6 +77,9 @@ def _load(sources: Sources, locate: Locate) -> Policy | None:
             if path:
                 return None
         elif site.path != path or (is_dir and not site.is_dir):
+            return None
+    for path, target in links:
+        if _link_now(path) != target:
             return None
     policy = from_plain(plain)
     if any(zone.access is Access.WRITE and below(folder, zone.root) for zone in policy.zones):
@@ -109,7 +112,8 @@ def _store(sources: Sources, loaded: Loaded) -> bool:
         for seen in loaded.files
     ]
     roots = [list(root) for root in loaded.roots]
-    body = dumps([key, files, roots, to_plain(policy)]).encode()
+    links = [list(link) for link in loaded.links]
+    body = dumps([key, files, roots, links, to_plain(policy)]).encode()
     if len(body) > MAX_BYTES:
         return False
     _prune(folder + _FOLDER)
@@ -120,8 +124,7 @@ def _store(sources: Sources, loaded: Loaded) -> bool:
     return True
 
 
-# --- the key
-# -------------------------------------------------------------------------------------------------
+# --- the key ------------------------------------------------------------------------------------------
 
 
 def key_text(sources: Sources) -> str:
@@ -168,8 +171,7 @@ def _name(key: str) -> str:
     return f"{total:016x}.json"
 
 
-# --- the disk
-# ------------------------------------------------------------------------------------------------
+# --- the disk -----------------------------------------------------------------------------------------
 
 
 def _folder(sources: Sources, locate: Locate) -> str:
@@ -237,6 +239,14 @@ def _bytes_now(path: str) -> bytes | None:
             return None
     found = _read(path, 0)
     return found[0] if found else None
+
+
+def _link_now(path: str) -> str | None:
+    try:
+        target: bytes = system_calls.readlink(_encode(path))
+    except OSError:
+        return None
+    return target.decode("utf-8", "surrogateescape")
 
 
 def _make_folder(path: str) -> None:

@@ -137,6 +137,13 @@ class FileSeen(Record):
     content: bytes | None
 
 
+class LinkSeen(Record):
+    """A name that was asked whether it is a link; `target` is its text, None: no link, or nothing there."""
+
+    path: str
+    target: str | None
+
+
 class RootSeen(Record):
     """A root as spelled, and where it led when the policy was compiled."""
 

@@ -159,7 +159,9 @@ class _Walk:
         other = locate(fold_text(path), self.follow_leaf)
         if not isinstance(other, Located):
             return other
-        return site if other.path == site.path else site._replace(folded=other.path)
+        return site._replace(
+            folded=other.path if other.path != site.path else "", magic=site.magic or other.magic
+        )
 
     def _steps(self, name: bytes) -> Site:
         proc_dev = _proc_device()

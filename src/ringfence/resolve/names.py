@@ -27,7 +27,7 @@ def link_door(path: str, more: tuple[str, ...] = ()) -> bool:
 
 
 def hidden_door(path: str, flavour: str, more: tuple[str, ...] = ()) -> str:
-    """The door that `path` lies behind although no link was followed, if its text does not tell ("" for none).
+    """The door that `path` lies behind with no link followed, if its text does not tell ("" for none).
 
     Text below /proc and /dev/fd tells; the decision knows these two by name.
     """

@@ -149,7 +149,7 @@ class _Walk:
         return None
 
     def _search(self) -> None:
-        """The kernel asks for search permission of a folder also before `.` and `..` in it. Raises OSError."""
+        """The kernel asks for search permission also before `.` and `..`. Raises OSError."""
         try:
             _lstat(self.io, self.here + b"/.")
         except OSError as error:
