@@ -153,10 +153,20 @@ CASES = [
         "server-started-in-one-call-and-stopped-in-the-next",
         [
             bash("tail -f /dev/null > /dev/null 2>&1 & echo $! > pid; echo started"),
-            bash("kill -0 $(cat pid) && readlink /proc/$(cat pid)/cwd && kill $(cat pid) && echo stopped"),
-            bash("while kill -0 $(cat pid) 2>/dev/null; do sleep 0.1; done; echo gone"),
+            bash("kill -0 $(cat pid) && kill $(cat pid) && echo stopped"),
+            bash(
+                "for i in $(seq 30); do kill -0 $(cat pid) 2>/dev/null || break; sleep 0.1; done; test $i != 30 && echo gone"
+            ),
         ],
-        ["started", "@ws@\nstopped", "gone"],
+        ["started", "stopped", "gone"],
+    ),
+    case(
+        "look-at-an-earlier-job",
+        [
+            bash("tail -f /dev/null > /dev/null 2>&1 & echo $! > pid; echo started"),
+            bash("readlink /proc/$(cat pid)/cwd; tr '\\0' ' ' < /proc/$(cat pid)/cmdline; kill $(cat pid)"),
+        ],
+        ["started", "@ws@\ntail -f /dev/null ?"],
     ),
     case(
         "job-outlives-its-call",
