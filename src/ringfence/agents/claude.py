@@ -153,9 +153,12 @@ def _is_id(text: str) -> bool:
     return len(text) > 7 and all(c.isalnum() or c == "-" for c in text) and text.isascii()
 
 
-def is_unattended(call: ToolCall) -> bool:
-    """Whether nobody is there to answer a question in this call's permission mode."""
-    return call.mode in UNATTENDED
+def is_unattended(call: ToolCall, env: Mapping[str, str]) -> bool:
+    """Whether nobody is there to answer a question. Claude Code says so itself; older ones only by their mode."""
+    said = env.get("CLAUDE_CODE_SESSION_ATTENDED")
+    if said in {"0", "1"} and call.mode not in UNATTENDED:
+        return said == "0"
+    return call.mode in UNATTENDED and not (said == "1" and call.mode == "auto")
 
 
 def encode(call: ToolCall, verdict: Verdict, reason: str, *, command: str = "", warning: str = "") -> str:

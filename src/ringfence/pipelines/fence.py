@@ -99,6 +99,11 @@ class Fence:
         return self._home
 
     @property
+    def env(self) -> Mapping[str, str]:
+        """The environment that the calls would see."""
+        return self._env
+
+    @property
     def index(self) -> Index:
         """The policy arranged for lookup, for those who explain or audit."""
         return self._index

@@ -124,7 +124,7 @@ def judge_call(fence: Fence, call: ToolCall, launcher: str) -> tuple[Decision, s
             Decision(Verdict.ALLOW, "allow.no-path", "", fence.policy.default, "names no path", Op.READ)
         )
     worst = fence.worst(decisions)
-    if worst.verdict is Verdict.ASK and claude.is_unattended(call):
+    if worst.verdict is Verdict.ASK and claude.is_unattended(call, fence.env):
         why = f"{worst.message}; nobody is there to ask (permission mode {call.mode})"
         worst = worst._replace(verdict=fence.policy.unattended, message=why)
     return worst, rewritten if worst.verdict is Verdict.ALLOW else ""
