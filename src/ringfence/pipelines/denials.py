@@ -199,6 +199,7 @@ def _named(text: str, marks: tuple[bytes, ...]) -> Iterator[str]:
         parts = line.split(": ")
         if len(parts) > 2:
             name = parts[-2].rpartition(" ")[2]
+            name = name.strip(_QUOTES)
             if name and not name.isdigit():
                 yield name
 
