@@ -30,6 +30,7 @@ if sys.platform != "win32":
         read,
         rename,
         stat,
+        unlink,
         write,
     )
 
@@ -158,6 +159,10 @@ class Bundle:
         start = len(marshal.dumps((version, table, 1 << 30)))
         head = marshal.dumps((version, table, start)).ljust(start, b"\0")
         staged = f"{self.path}.{getpid()}"
+        try:
+            unlink(staged)  # of an earlier process with this number, which was killed
+        except FileNotFoundError:
+            pass
         fd = open(staged, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
         try:
             data = b"".join((head, *blocks))
@@ -165,7 +170,10 @@ class Bundle:
                 data = data[write(fd, data) :]
         finally:
             close(fd)
-        rename(staged, self.path)
+        try:
+            rename(staged, self.path)
+        except OSError:
+            unlink(staged)
 
 
 _ModuleSpec: Any = type(sys.__spec__)  # importlib.machinery.ModuleSpec without importing importlib
