@@ -82,7 +82,8 @@ class Bundle:
             version, table, start = marshal.loads(data)  # noqa: S302 - our own cache, see above
         except (ValueError, EOFError, TypeError):
             return
-        if version == (_FORMAT, sys.hexversion) and isinstance(table, dict):
+        # Nothing is synced before the rename, so after a power loss the file may be cut short: whole or not at all.
+        if version == (_FORMAT, sys.hexversion, len(data) - start) and isinstance(table, dict):
             self.table, self._data, self._start = table, data, start
 
     def find_spec(self, name: str, _path: object = None, _target: object = None) -> Any:
@@ -126,7 +127,7 @@ class Bundle:
             return
         try:
             self._write(names)
-        except (OSError, ValueError, ImportError, AttributeError):
+        except Exception:  # noqa: BLE001 - a nonsense entry, a full disk: it is only a cache
             return
 
     def _write(self, names: list[str]) -> None:
@@ -154,7 +155,7 @@ class Bundle:
             table[name] = (relative, is_package, facts.st_mtime_ns, facts.st_size, at, at + len(block))
             blocks.append(block)
             at += len(block)
-        version = (_FORMAT, sys.hexversion)
+        version = (_FORMAT, sys.hexversion, at)
         # The header holds its own length, because marshal does not say where a value ended.
         start = len(marshal.dumps((version, table, 1 << 30)))
         head = marshal.dumps((version, table, start)).ljust(start, b"\0")

@@ -73,7 +73,7 @@ TEXTS = ["", "a", "b", "ab", "ba", "aab", "abab", "c", "cx", "*", "]", "1", "x.c
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_patterns_match_as_in_bash(pattern):
-    script = "shopt -s extglob; for t in \"${@:2}\"; do [[ $t == $1 ]] && echo y || echo n; done"
+    script = 'shopt -s extglob; for t in "${@:2}"; do [[ $t == $1 ]] && echo y || echo n; done'
     shell = subprocess.run(["bash", "-c", script, "_", pattern, *TEXTS], check=True, stdout=subprocess.PIPE)
     assert [globs.match(pattern, t) for t in TEXTS] == [line == "y" for line in shell.stdout.decode().split()]
 
