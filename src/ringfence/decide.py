@@ -6,8 +6,6 @@ zones does not matter: a path asks a dictionary once for each of its ancestors.
 
 from __future__ import annotations
 
-from _bisect import bisect_left
-
 from ringfence.model import (
     Access,
     Audience,
@@ -115,34 +113,46 @@ class Index:
         )
 
 
-def nearest(index: Index, path: str) -> tuple[Zone | Glob | None, int]:
-    """The zone or glob that governs `path` (physical, folded) and the length of its root in characters."""
+_WRITES_ONLY = (ZoneKind.GUARD, ZoneKind.OWN)
+
+
+def nearest(index: Index, path: str, *, reading: bool = False) -> tuple[Zone | Glob | None, int]:
+    """The zone or glob that governs `path` (physical, folded) and the length of its root in characters.
+
+    Guards only take writes away: for a read they are passed over, so that none opens what another zone closes.
+    """
     roots = index.roots
     zone: Zone | None = None
     at = path
     while True:
         zone = roots.get(at)
-        if zone is not None:
+        if zone is not None and not (reading and zone.kind in _WRITES_ONLY):
             break
         cut = at.rfind("/")
         if cut <= 0:
             zone = roots.get("/")
             at = "/"
+            if zone is not None and reading and zone.kind in _WRITES_ONLY:
+                zone = None
             break
         at = at[:cut]
     size = len(at) if zone is not None else -1
     if index.wild or not index.name_set.isdisjoint(path.split("/")):
-        return _nearest_glob(index, path, zone, size)
+        return _nearest_glob(index, path, zone, size, reading)
     return zone, size
 
 
-def _nearest_glob(index: Index, path: str, zone: Zone | None, size: int) -> tuple[Zone | Glob | None, int]:
+def _nearest_glob(
+    index: Index, path: str, zone: Zone | None, size: int, reading: bool
+) -> tuple[Zone | Glob | None, int]:
     best: Zone | Glob | None = zone
     names = path.split("/")
     candidates = list(index.wild)
     for name in index.name_set.intersection(names):
         candidates.extend(index.names[name])
     for glob in candidates:
+        if reading and glob.kind in _WRITES_ONLY:
+            continue
         reach = glob_reach(index, glob, path)
         if reach > size or (
             reach == size and best is not None and _STRICTNESS[glob.access] > _STRICTNESS[best.access]
@@ -244,6 +254,8 @@ def _in_set(body: str, char: str) -> bool:
 
 def holds(index: Index, path: str) -> Zone | Glob | None:
     """A root that lies at or below `path`, or a guard that a tree moved away from `path` could hold."""
+    from _bisect import bisect_left
+
     prefix = path if path == "/" else path + "/"
     at = bisect_left(index.pins, prefix)
     if at < len(index.pins) and index.pins[at].startswith(prefix):
@@ -280,7 +292,7 @@ def judge(index: Index, op: Op, site: Site) -> Decision:
             if _SEVERITY[other.verdict] > _SEVERITY[decision.verdict]:
                 return other
         return decision
-    assert_never(site)
+    return assert_never(site)
 
 
 def _judge_path(index: Index, op: Op, site: Located, path: str) -> Decision:
@@ -290,7 +302,7 @@ def _judge_path(index: Index, op: Op, site: Located, path: str) -> Decision:
         if refused is not None:
             return refused
     if op is Op.READ:
-        zone, _ = nearest(index, at)
+        zone, _ = nearest(index, at, reading=True)
         return judge_read(index, zone, path)
     if site.sink and op in (Op.WRITE, Op.CREATE):
         return Decision(Verdict.ALLOW, "allow.sink", path, _SINK, "the null device keeps nothing", op)
@@ -325,7 +337,9 @@ def judge_read(index: Index, zone: Zone | Glob | None, path: str) -> Decision:
     """A read by a file or search tool, once the governing zone is known."""
     if zone is None:
         if index.reads_free:
-            return Decision(Verdict.ALLOW, "allow.read", path, index.policy.default, "reads are free", Op.READ)
+            return Decision(
+                Verdict.ALLOW, "allow.read", path, index.policy.default, "reads are free", Op.READ
+            )
         why = f"reading {path}: it lies outside the workspace {_roots_text(index)} and every readable zone"
         hint = f'grant it: [[zone]] path = "{_grant(path)}" access = "read", or reads = "anywhere"'
         return Decision(Verdict.DENY, "outside.read", path, index.policy.default, why, Op.READ, hint)
@@ -342,7 +356,9 @@ def judge_write(index: Index, op: Op, zone: Zone | Glob | None, path: str) -> De
             free = "no workspace is named, so nothing is fenced"
             return Decision(Verdict.ALLOW, "allow.unfenced", path, index.policy.default, free, op)
         why = f"{_DOING[op]} {path}: it lies outside the workspace {_roots_text(index)}"
-        return Decision(Verdict.DENY, "outside.write", path, index.policy.default, why, op, _way_out(index, path))
+        return Decision(
+            Verdict.DENY, "outside.write", path, index.policy.default, why, op, _way_out(index, path)
+        )
     access = zone.access
     if access is Access.WRITE:
         return Decision(Verdict.ALLOW, "allow." + zone.kind.value, path, zone.rule, _ALLOWED[zone.kind], op)
@@ -352,11 +368,17 @@ def judge_write(index: Index, op: Op, zone: Zone | Glob | None, path: str) -> De
         return Decision(Verdict.DENY, "zone.none", path, zone.rule, why, op)
     if zone.kind is ZoneKind.PROTECT:
         why = f"{doing}: it lies in the protected checkout {_name_of(zone)}"
-        return Decision(Verdict.DENY, "protected.checkout", path, zone.rule, why, op, "work in the workspace instead")
-    if zone.kind is ZoneKind.GUARD or zone.kind is ZoneKind.OWN:
+        return Decision(
+            Verdict.DENY, "protected.checkout", path, zone.rule, why, op, "work in the workspace instead"
+        )
+    if zone.kind is ZoneKind.OWN:
+        why = f"{doing}: {_name_of(zone)} is ringfence's own, and no agent may change the fence"
+        return Decision(Verdict.DENY, "guard.own", path, zone.rule, why, op)
+    if zone.kind is ZoneKind.GUARD:
+        guard = zone.rule.id.removeprefix("guard.")
         why = f"{doing}: {_name_of(zone)} is guarded, since a later unfenced program would run or obey it"
-        hint = f'if you must, a person may add to the policy: unguard = ["{zone.rule.id.removeprefix("guard.")}"]'
-        return Decision(Verdict.DENY, "guard." + zone.rule.id.removeprefix("guard."), path, zone.rule, why, op, hint)
+        hint = f'if you must, a person may add to the policy: unguard = ["{guard}"]'
+        return Decision(Verdict.DENY, "guard." + guard, path, zone.rule, why, op, hint)
     why = f"{doing}: {_name_of(zone)} is read-only by the policy"
     return Decision(Verdict.DENY, "zone.read-only", path, zone.rule, why, op)
 

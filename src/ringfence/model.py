@@ -55,10 +55,12 @@ class ZoneKind(Choice):
 
 
 class Audience(Choice):
-    """Who a grant is for: every door, or only programs that the engine holds (git in a linked worktree)."""
+    """Whom a rule is for: every door; only programs that an engine holds (git in a linked worktree); or only file
+    tools and the paths that a command's text names, because programs write there every day (git its own config)."""
 
     ALL = "all"
     PROGRAMS = "programs"
+    TEXT = "text"
 
 
 class Strength(Choice):
@@ -114,6 +116,7 @@ class Glob(Record):
     kind: ZoneKind
     rule: Rule
     exact: bool = False
+    audience: Audience = Audience.ALL
 
 
 class Folders(Record):

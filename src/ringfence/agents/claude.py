@@ -12,7 +12,7 @@ from _json import encode_basestring_ascii as quoted
 from ringfence.agents import claude_tools as tools
 from ringfence.agents.strings import TooMuchError, path_strings
 from ringfence.errors import WireError
-from ringfence.model import Op, PathUse, ToolCall, Verdict
+from ringfence.model import Access, Op, PathUse, ToolCall, Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -113,8 +113,44 @@ def _glob_uses(given: Mapping[str, object]) -> tuple[PathUse, ...]:
     if pattern.startswith("/") and not base:
         base = "/"
     if base:
-        uses.append(PathUse(Op.READ, base if base[0] in "/~" or not folder else f"{folder}/{base}", "pattern"))
+        uses.append(
+            PathUse(Op.READ, base if base[0] in "/~" or not folder else f"{folder}/{base}", "pattern")
+        )
     return tuple(uses) or (PathUse(Op.READ, ".", "pattern"),)
+
+
+def scratch(
+    payload: Mapping[str, object], env: Mapping[str, str], uid: int
+) -> tuple[tuple[str, Access], ...]:
+    """Folders outside the workspace that Claude's own tools need, with the access they need.
+
+    Command output and tool results are read back; plans and the project's memory are written by the Write tool.
+    All are plain text that nothing runs. Taken from the agent's own process (environment, transcript path), and
+    only where they have exactly the shape that Claude Code 2.1.332 gives them.
+    """
+    session = payload.get("session_id")
+    transcript = payload.get("transcript_path")
+    home = env.get("HOME", "")
+    config = env.get("CLAUDE_CONFIG_DIR") or (f"{home}/.claude" if home else "")
+    if not (
+        isinstance(session, str) and isinstance(transcript, str) and config[:1] == "/" and _is_id(session)
+    ):
+        return ()
+    lead, tail = f"{config}/projects/", f"/{session}.jsonl"
+    slug = transcript[len(lead) : -len(tail)]
+    if transcript != f"{lead}{slug}{tail}" or not slug or "/" in slug or slug in (".", ".."):
+        return ()
+    temp = (env.get("CLAUDE_CODE_TMPDIR") or env.get("TMPDIR") or "/tmp").rstrip("/")  # noqa: S108 - Claude's default
+    return (
+        (f"{temp}/claude-{uid}/{slug}/{session}", Access.WRITE),
+        (f"{config}/projects/{slug}/{session}", Access.READ),
+        (f"{config}/projects/{slug}/memory", Access.WRITE),
+        (f"{config}/plans", Access.WRITE),
+    )
+
+
+def _is_id(text: str) -> bool:
+    return len(text) > 7 and all(c.isalnum() or c == "-" for c in text) and text.isascii()
 
 
 def is_unattended(call: ToolCall) -> bool:
@@ -139,7 +175,9 @@ def encode(call: ToolCall, verdict: Verdict, reason: str, *, command: str = "", 
                 f'"permissionDecisionReason":{quoted(reason)}}}'
             )
     elif command:
-        parts.append(f'"hookSpecificOutput":{{"hookEventName":{quoted(call.event)},"updatedInput":{command}}}')
+        parts.append(
+            f'"hookSpecificOutput":{{"hookEventName":{quoted(call.event)},"updatedInput":{command}}}'
+        )
     if warning:
         parts.append(f'"systemMessage":{quoted(warning[:_MAX_TEXT])}')
     return "{" + ",".join(parts) + "}" if parts else ""

@@ -76,12 +76,18 @@ def _parsed(path: str, text: str) -> dict[str, Any]:
         value, _ = jsonedit.parse(text)
     except jsonedit.JsonTextError as error:
         line = text.count("\n", 0, error.at) + 1
-        raise FenceError(f"{path}:{line}: not JSON: {error}", "mend the file first; nothing was changed") from None
+        raise FenceError(
+            f"{path}:{line}: not JSON: {error}", "mend the file first; nothing was changed"
+        ) from None
     if not isinstance(value, dict):
-        raise FenceError(f"{path}: the settings are not a JSON object", "mend the file first; nothing was changed")
+        raise FenceError(
+            f"{path}: the settings are not a JSON object", "mend the file first; nothing was changed"
+        )
     hooks = value.get("hooks", {})
     if not isinstance(hooks, dict) or not all(isinstance(v, list) for v in hooks.values()):
-        raise FenceError(f"{path}: `hooks` is not an object of lists", "mend the file first; nothing was changed")
+        raise FenceError(
+            f"{path}: `hooks` is not an object of lists", "mend the file first; nothing was changed"
+        )
     if not isinstance(value.get("env", {}), dict):
         raise FenceError(f"{path}: `env` is not an object", "mend the file first; nothing was changed")
     return value
@@ -99,21 +105,16 @@ def is_ours(handler: object) -> bool:
     return names and any(words[i : i + 2] == ["hook", NAME] for i in range(len(words)))
 
 
-def handler(wiring: Wiring, judged: bool) -> dict[str, Any]:
-    made: dict[str, Any] = {"type": "command", "command": wiring.command, "args": list(wiring.args)}
-    made["timeout"] = TIMEOUT
-    if judged:
-        made["onFailure"] = "block"
-    return made
-
-
 def _group(event: str, wiring: Wiring) -> dict[str, Any]:
-    judged = event in JUDGED
-    group: dict[str, Any] = {}
-    if event in ("PreToolUse", "PermissionRequest"):
-        group["matcher"] = "*"
-    group["hooks"] = [handler(wiring, judged)]
-    return group
+    # The event stands in the arguments too: an answer to a payload that cannot be read needs its name, and a
+    # PermissionRequest is not denied by exit status 2 (Claude Code 2.1.332).
+    handler: dict[str, Any] = {"type": "command", "command": wiring.command}
+    handler["args"] = [*wiring.args, "--event", event]
+    handler["timeout"] = TIMEOUT
+    if event in JUDGED:
+        handler["onFailure"] = "block"
+    group: dict[str, Any] = {"hooks": [handler]}
+    return {"matcher": "*", **group} if event in ("PreToolUse", "PermissionRequest") else group
 
 
 def install_text(path: str, text: str | None, wiring: Wiring) -> str:
@@ -190,5 +191,6 @@ def inspect(path: str) -> Found:
             for item in group.get("hooks", []) if isinstance(group, dict) else []:
                 if is_ours(item):
                     events.append(event)
+                if is_ours(item) and event == JUDGED[0]:
                     wiring = Wiring(str(item["command"]), tuple(map(str, item["args"])), str(prefix))
     return Found(path, True, tuple(events), wiring, str(prefix), value.get("disableAllHooks") is True)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from json.decoder import scanstring
+from json.decoder import scanstring  # type: ignore[attr-defined]  # there, but not in typeshed
 from typing import Any
 
 from ringfence.records import Record
@@ -147,7 +147,9 @@ def _insert(text: str, node: Node, depth: int, body: str) -> str:
     pad = "\n" + indent_of(text) * depth
     last = (node.items[-1] if node.items else None) or (node.members[-1][2] if node.members else None)
     if last is None:
-        return text[: node.start + 1] + pad + body + "\n" + indent_of(text) * (depth - 1) + text[node.end - 1 :]
+        return (
+            text[: node.start + 1] + pad + body + "\n" + indent_of(text) * (depth - 1) + text[node.end - 1 :]
+        )
     if "\n" not in text[node.start : node.end]:
         return text[: last.end] + ", " + body + text[last.end :]
     return text[: last.end] + "," + pad + body + text[last.end :]

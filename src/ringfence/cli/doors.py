@@ -5,19 +5,23 @@ from __future__ import annotations
 import click
 
 from ringfence.cli.options import fence_options
+from ringfence.pipelines.confine import ENGINES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ringfence.policy.texts import Flags
+    from ringfence.policy.asked import Flags
 
 _REST = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 
 
 @click.command("run", context_settings=_REST)
 @fence_options
-@click.option("--report", is_flag=True, help="say on stderr which engine holds what, before the program starts")
+@click.option(
+    "--report", is_flag=True, help="say on stderr which engine holds what, before the program starts"
+)
+@click.option("--engine", type=click.Choice(ENGINES), default="auto", help="take this engine or none")
 @click.argument("program", nargs=-1, type=click.UNPROCESSED, required=True)
-def run_help(flags: Flags, report: bool, program: tuple[str, ...]) -> int:
+def run_help(flags: Flags, report: bool, engine: str, program: tuple[str, ...]) -> int:
     """Run PROGRAM inside the fence; the kernel holds it and everything it starts.
 
     Arguments, standard streams, signals, terminal and exit status pass through unchanged.
@@ -29,26 +33,40 @@ def run_help(flags: Flags, report: bool, program: tuple[str, ...]) -> int:
     """
     from ringfence.pipelines.run import start
 
-    return start(flags, list(program), report=report)
+    return start(flags, list(program), report=report, engine=engine)
 
 
 @click.command("shell", context_settings=_REST)
 @fence_options
+@click.option("--shell", metavar="PATH", default="", help="the real shell (default: bash, else sh)")
+@click.option("--session", metavar="NAME", default="", help="share the temp folder of this session")
+@click.option("--engine", type=click.Choice(ENGINES), default="auto", help="take this engine or none")
+@click.option(
+    "--install-as", metavar="PATH", default="", help="write a program that can stand as SHELL, and end"
+)
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
-def shell_help(flags: Flags, words: tuple[str, ...]) -> int:
+def shell_help(
+    flags: Flags, shell: str, session: str, engine: str, install_as: str, words: tuple[str, ...]
+) -> int:
     """A shell inside the fence: -c TEXT, -lc TEXT, a script file, or standard input.
 
-    Can stand in as SHELL. The real shell is bash, or the one that RINGFENCE_SHELL… names.
+    The words behind the options reach the real shell unchanged.
 
     \b
     Examples:
       ringfence shell --workspace . -c 'make > build.log'
       ringfence shell --workspace . script.sh one two
       echo 'date > now' | ringfence shell --workspace .
+      ringfence shell --workspace . --install-as ~/.local/bin/fenced-bash
     """
     from ringfence.pipelines.shell import start
 
-    return start(flags, list(words))
+    if install_as:
+        from ringfence.pipelines.launchers import write_shell
+
+        write_shell(install_as, flags, shell)
+        return 0
+    return start(flags, list(words), shell=shell, name=session, engine=engine)
 
 
 @click.command("hook", context_settings=_REST)

@@ -9,7 +9,7 @@ import click
 
 from ringfence.errors import UsageError
 from ringfence.pipelines.words import RETIRED, SWITCHES, VALUED
-from ringfence.policy.texts import Flags
+from ringfence.policy.asked import Flags
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,10 +30,12 @@ def fence_options(command: Callable[..., Any]) -> Callable[..., Any]:
         **rest: Any,
     ) -> Any:
         if restrict_paths and no_restrict_paths:
-            raise UsageError("--restrict-paths and --no-restrict-paths contradict each other", "give one of them")
+            raise UsageError(
+                "--restrict-paths and --no-restrict-paths contradict each other", "give one of them"
+            )
         return command(flags=Flags(workspace, protect, policy, restrict_paths, no_restrict_paths), **rest)
 
-    for name, text in reversed(SWITCHES.items()):
+    for name, text in reversed(list(SWITCHES.items())):
         call = click.option(name, is_flag=True, help=text)(call)
     call = click.option("--policy", metavar="FILE", type=click.Path(), help=VALUED["--policy"])(call)
     for name in ("--protect", "--workspace"):

@@ -13,7 +13,7 @@ from ringfence.render import words
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ringfence.pipelines.explain import Explained
-    from ringfence.policy.texts import Flags
+    from ringfence.policy.asked import Flags
 
 _OPS = click.Choice([str(op) for op in Op])
 
@@ -28,13 +28,21 @@ def _path(text: str) -> str:
 @click.command()
 @fence_options
 @click.option("--op", type=_OPS, default="write", show_default=True, help="what would be done to each PATH")
-@click.option("--cwd", metavar="DIR", help="folder that relative paths are joined to (default: the current one)")
+@click.option(
+    "--cwd", metavar="DIR", help="folder that relative paths are joined to (default: the current one)"
+)
 @click.option("--command", metavar="TEXT", help="judge a shell command instead of paths")
 @click.option("--shell", type=click.Choice(["bash", "zsh", "sh"]), default="bash", help="dialect of TEXT")
 @json_option
 @click.argument("paths", nargs=-1, type=click.UNPROCESSED)
 def check(
-    flags: Flags, op: str, cwd: str | None, command: str | None, shell: str, as_json: bool, paths: tuple[str, ...]
+    flags: Flags,
+    op: str,
+    cwd: str | None,
+    command: str | None,
+    shell: str,
+    as_json: bool,
+    paths: tuple[str, ...],
 ) -> int:
     """Would this be allowed? Exit 0 if everything is, 1 if anything is refused or would be asked.
 
@@ -118,7 +126,9 @@ def explain(
         if as_json:
             out.json({"version": 1, "entry": entry})
         else:
-            out.lines(f"{key:9}{words.shown(str(value))}" for key, value in entry.items() if value not in ("", None))
+            out.lines(
+                f"{key:9}{words.shown(str(value))}" for key, value in entry.items() if value not in ("", None)
+            )
         return EXIT_OK
     if command is not None:
         decision = fence.check_command(command, cwd=at)

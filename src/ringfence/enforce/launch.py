@@ -8,7 +8,9 @@ What a parent in the middle cannot do, and what remains:
   PR_SET_PDEATHSIG), not the jobs it left in the background; SIGSTOP leaves it running.
 * A signal that another process sends to the whole group reaches the program twice, once through us; nothing
   tells us that it did. What the terminal sends is told apart (si_code) and not repeated.
-* CPython ignores SIGPIPE and SIGXFSZ and does not remember what they were: programs start with the default.
+* Descriptors that the program closes early stay open here until it ends, so a reader at the other end of a
+  pipe learns of it only then.
+* A caller that had SIGPIPE or SIGXFSZ ignored finds them at their default in the program (kernel/signals.py).
 """
 
 from __future__ import annotations
@@ -19,42 +21,26 @@ import sys
 
 from ringfence.enforce.report import decode, encode
 from ringfence.errors import EXIT_BUG, EXIT_NOT_ENFORCED, KernelCallError
+from ringfence.kernel import signals
+from ringfence.kernel.execute import execute
 from ringfence.records import Record, assert_never
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import signal as _signal
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from typing import TypeAlias
 
+    from ringfence.kernel.execute import Environment
     from ringfence.model import EnforcementReport
 
-    Environment: TypeAlias = Mapping[str, str] | Mapping[bytes, bytes]
     Confine: TypeAlias = Callable[[], EnforcementReport]
     Accept: TypeAlias = Callable[[EnforcementReport], bool]
-else:
-    import _signal  # the module under `signal`, which costs three milliseconds for its enums
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 """What shells exit with when there is no such program, and when there is one that cannot be run."""
 
-_DEFAULT_PATH = "/bin:/usr/bin"  # confstr(_CS_PATH)
-_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4
 _GO = b"g"
 _HEAD = 4  # bytes of a length or an errno on the pipe
-
-# Left alone: the two that cannot be caught, and those that say this interpreter itself is broken.
-_FAULTS = ("SIGKILL", "SIGSTOP", "SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV", "SIGSYS")
-_HELD = frozenset(
-    int(number)
-    for number in _signal.valid_signals()
-    if number not in {getattr(_signal, name, 0) for name in _FAULTS}
-)
-_FROM_TERMINAL = frozenset(
-    int(getattr(_signal, name))
-    for name in ("SIGINT", "SIGQUIT", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGHUP", "SIGWINCH")
-    if hasattr(_signal, name)
-)
 
 
 class Finished(Record):
@@ -90,13 +76,6 @@ class Program(Record):
     cwd: str | None = None
 
 
-class _Caller(Record):
-    """How the caller left the signals."""
-
-    mask: frozenset[int]
-    child_ignored: bool
-
-
 class _Pipes(Record):
     """The child tells what holds, then waits for the word to go on. All four ends close at exec."""
 
@@ -125,8 +104,8 @@ def become(program: Program, confine: Confine, accept: Accept | None = None) -> 
         return NotConfined(failed)
     if accept is not None and not accept(report):
         return Declined(report)
-    _restore_signals(None)
-    return CannotRun(program.argv[0], _exec(program))
+    signals.ready_for_exec(None)
+    return CannotRun(program.argv[0], execute(program.argv, program.env))
 
 
 def launch(
@@ -141,7 +120,7 @@ def launch(
     status once it has ended (signals are still held then, so that Ctrl-C does not cut it short). Only for the
     main thread. Hand the status to `imitate` to end as the program did.
     """
-    caller = _hold_signals()
+    caller = signals.hold()
     try:
         pipes = _Pipes(*posix.pipe(), *posix.pipe())
         us = posix.getpid()
@@ -156,21 +135,19 @@ def launch(
         posix.close(pipes.wait)
         outcome: NotStarted | None
         try:
-            outcome = _attend_start(child, program, accept, pipes)
+            outcome = _attend_start(program, accept, pipes)
         except BaseException:
-            _wait_end(child)
+            posix.waitpid(child, 0)
             raise
         if outcome is not None:
-            _wait_end(child)
+            posix.waitpid(child, 0)
             return outcome
         status = _attend(child)
         if after is not None:
             after(status)
         return Finished(status)
     finally:
-        if caller.child_ignored:
-            _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)
-        _signal.pthread_sigmask(_signal.SIG_SETMASK, caller.mask)
+        signals.release(caller)
 
 
 def exit_code(outcome: Outcome) -> int:
@@ -187,7 +164,7 @@ def exit_code(outcome: Outcome) -> int:
 
 
 def explain(outcome: Outcome) -> str:
-    """One line for stderr, "" for a program that ran."""
+    """What to say on stderr, "" for a program that ran; a next step, if there is one, on its own line."""
     if isinstance(outcome, Finished):
         return ""
     if isinstance(outcome, NotConfined):
@@ -212,14 +189,7 @@ def imitate(status: int) -> int:
     if not posix.WIFSIGNALED(status):
         return posix.WEXITSTATUS(status)
     number = posix.WTERMSIG(status)
-    if sys.platform == "linux":
-        from ringfence.kernel import libc
-
-        libc.call("prctl", _PR_SET_DUMPABLE, 0, 0, 0, 0, doing="leaving no core file")
-    if number != _signal.SIGKILL:
-        _signal.signal(number, _signal.SIG_DFL)
-    posix.kill(posix.getpid(), number)
-    _signal.pthread_sigmask(_signal.SIG_UNBLOCK, (number,))
+    signals.die_by(number)
     # Still here: process 1 of a container, which signals do not kill. Shells say it this way.
     return 128 + number
 
@@ -227,7 +197,9 @@ def imitate(status: int) -> int:
 # ---- the child, until exec
 
 
-def _run_child(program: Program, confine: Confine, caller: _Caller, parent: int, pipes: _Pipes) -> None:
+def _run_child(
+    program: Program, confine: Confine, caller: signals.Caller, parent: int, pipes: _Pipes
+) -> None:
     """Never returns: this is a copy of the caller and must not run on as one."""
     code = EXIT_BUG
     try:
@@ -238,7 +210,9 @@ def _run_child(program: Program, confine: Confine, caller: _Caller, parent: int,
         posix._exit(code)  # noqa: SLF001 - public as os._exit
 
 
-def _confine_and_exec(program: Program, confine: Confine, caller: _Caller, parent: int, pipes: _Pipes) -> int:
+def _confine_and_exec(
+    program: Program, confine: Confine, caller: signals.Caller, parent: int, pipes: _Pipes
+) -> int:
     # Our copies of the parent's ends: with them open we would wait for ourselves once it is gone.
     posix.close(pipes.told)
     posix.close(pipes.go)
@@ -247,7 +221,8 @@ def _confine_and_exec(program: Program, confine: Confine, caller: _Caller, paren
         _write(pipes.tell, _word(0) + _word(failed_with))
         return NOT_EXECUTABLE
     try:
-        _die_with(parent)
+        if not signals.die_with(parent):
+            return EXIT_NOT_ENFORCED
         message = encode(confine())
     except KernelCallError as failed:
         message = encode(failed)
@@ -255,9 +230,10 @@ def _confine_and_exec(program: Program, confine: Confine, caller: _Caller, paren
     if posix.read(pipes.wait, 1) != _GO:
         return EXIT_NOT_ENFORCED
     # Once more: entering a user namespace changes credentials, and the kernel forgets the wish then.
-    _die_with(parent)
-    _restore_signals(caller)
-    failed_with = _exec(program)
+    if not signals.die_with(parent):
+        return EXIT_NOT_ENFORCED
+    signals.ready_for_exec(caller)
+    failed_with = execute(program.argv, program.env)
     _write(pipes.tell, _word(failed_with))
     return NOT_EXECUTABLE
 
@@ -273,72 +249,29 @@ def _change_folder(program: Program) -> int:
     return 0
 
 
-def _die_with(parent: int) -> None:
-    """Be killed when the parent is. If it died before we asked, end now: nobody waits for the program."""
-    if sys.platform != "linux":
-        return
-    from ringfence.kernel import libc
-
-    number = int(_signal.SIGKILL)
-    libc.call("prctl", _PR_SET_PDEATHSIG, number, 0, 0, 0, doing="tying the program to its wrapper")
-    if posix.getppid() != parent:
-        posix._exit(EXIT_NOT_ENFORCED)  # noqa: SLF001 - public as os._exit
-
-
-def _exec(program: Program) -> int:
-    """execvp(3): the errno it failed with. ENOEXEC is run by the shell, as execvp and every shell do."""
-    argv, env = list(program.argv), program.env
-    seen = errno.ENOENT
-    for path in _candidates(argv[0], env):
-        number = _try_exec(path, argv, env)
-        if number == errno.ENOEXEC:
-            return _try_exec("/bin/sh", ["/bin/sh", path, *argv[1:]], env)
-        if number == errno.EACCES:
-            seen = number  # a later folder may have one that can be run
-        elif number not in {errno.ENOENT, errno.ENOTDIR} or "/" in argv[0]:
-            return number
-    return seen
-
-
-def _try_exec(path: str, argv: list[str], env: Environment) -> int:
-    try:
-        posix.execve(path, argv, env)
-    except OSError as failed:
-        return failed.errno or errno.EIO
-
-
-def _candidates(name: str, env: Environment) -> list[str]:
-    if not name:
-        return []  # execve(2) says ENOENT; CPython refuses to ask
-    if "/" in name:
-        return [name]
-    path: str | bytes = _DEFAULT_PATH
-    for key, value in env.items():
-        if key in {"PATH", b"PATH"}:
-            path = value
-    if isinstance(path, bytes):
-        path = path.decode(sys.getfilesystemencoding(), "surrogateescape")
-    # An empty entry is the working folder.
-    return [f"{folder}/{name}" if folder else name for folder in path.split(":")]
-
-
 # ---- the parent
 
 
-def _attend_start(child: int, program: Program, accept: Accept | None, pipes: _Pipes) -> NotStarted | None:
+def _attend_start(program: Program, accept: Accept | None, pipes: _Pipes) -> NotStarted | None:
     """Hear what the child achieved, let it go on or not, and learn whether exec worked (then None)."""
     try:
         size = _number(_read(pipes.told, _HEAD))
-        if size is None:
-            return NotConfined(KernelCallError("fork", 0, f"waiting for child {child}, which died at once"))
         if size == 0:
             return CannotRun(program.cwd or "", _number(_read(pipes.told, _HEAD)) or errno.EIO)
-        heard = decode(_read(pipes.told, size))
+        try:
+            heard = decode(_read(pipes.told, size or 0))
+        except (EOFError, ValueError, TypeError):
+            return NotConfined(
+                KernelCallError("fork", errno.ECHILD, "waiting for the child to build the fence")
+            )
         if isinstance(heard, KernelCallError):
             return NotConfined(heard)
         if accept is not None and not accept(heard):
             return Declined(heard)
-        posix.write(pipes.go, _GO)
+        try:
+            posix.write(pipes.go, _GO)
+        except BrokenPipeError:
+            return None  # it was killed while we looked at the report: how, its wait status says
         failed_with = _number(_read(pipes.told, _HEAD))
         return None if failed_with is None else CannotRun(program.argv[0], failed_with)
     finally:
@@ -350,25 +283,16 @@ def _attend(child: int) -> int:
     """Pass on signals and stops until the program ends; its wait status."""
     stopped = False
     while True:
-        number, by_kernel = _next_signal()
-        if number in {_signal.SIGCHLD, _signal.SIGCONT}:
+        number, by_kernel = signals.take()
+        if number in {signals.CHILD_CHANGED, signals.CONTINUE}:
             ended, stopped = _reap(child, stopped)
             if ended is not None:
                 return ended
             # A shell continues the whole group, and then there is nothing left to do.
-            if number == _signal.SIGCONT and stopped:
+            if number == signals.CONTINUE and stopped:
                 posix.kill(child, number)
-        elif not (by_kernel and number in _FROM_TERMINAL):
+        elif not (by_kernel and number in signals.FROM_TERMINAL):
             posix.kill(child, number)
-
-
-def _next_signal() -> tuple[int, bool]:
-    """The next held signal, and whether the kernel itself sent it (SI_KERNEL and friends are above 0)."""
-    if hasattr(_signal, "sigwaitinfo"):
-        info = _signal.sigwaitinfo(_HELD)
-        return info.si_signo, info.si_code > 0
-    # macOS has no siginfo here; the terminal is by far the likeliest sender of what terminals send.
-    return int(_signal.sigwait(_HELD)), True
 
 
 def _reap(child: int, stopped: bool) -> tuple[int | None, bool]:
@@ -379,65 +303,11 @@ def _reap(child: int, stopped: bool) -> tuple[int | None, bool]:
             return None, stopped
         if posix.WIFSTOPPED(status):
             stopped = True
-            _stop(posix.WSTOPSIG(status))
+            signals.stop_by(posix.WSTOPSIG(status))
         elif posix.WIFCONTINUED(status):
             stopped = False
         else:
             return status, False
-
-
-def _stop(number: int) -> None:
-    """Stop as the program did, so that the shell above sees a stopped job; returns when continued.
-
-    In an orphaned group the kernel ignores the terminal's stop signals and this returns at once.
-    """
-    known = None
-    if number != _signal.SIGSTOP:
-        known = _signal.getsignal(number)
-        _signal.signal(number, _signal.SIG_DFL)
-    posix.kill(posix.getpid(), number)
-    _signal.pthread_sigmask(_signal.SIG_UNBLOCK, (number,))
-    # Here we are stopped until SIGCONT, which stays pending for _attend.
-    if number in _HELD:
-        _signal.pthread_sigmask(_signal.SIG_BLOCK, (number,))
-    if known is not None:
-        _signal.signal(number, known)
-
-
-def _wait_end(child: int) -> None:
-    while True:
-        _, status = posix.waitpid(child, 0)
-        if not posix.WIFSTOPPED(status):
-            return
-
-
-# ---- signals, as they were
-
-
-def _hold_signals() -> _Caller:
-    """Block what is to be passed on, and make sure that our child leaves a status to wait for."""
-    mask = frozenset(int(number) for number in _signal.pthread_sigmask(_signal.SIG_BLOCK, _HELD))
-    # A caller may have left SIGCHLD ignored, and the kernel then reaps our child before we can ask.
-    child_ignored = _signal.getsignal(_signal.SIGCHLD) == _signal.SIG_IGN
-    if child_ignored:
-        _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
-    return _Caller(mask, child_ignored)
-
-
-def _restore_signals(caller: _Caller | None) -> None:
-    """Dispositions and mask as the caller of this interpreter had them, as far as that can be known."""
-    for number in _HELD:
-        known = _signal.getsignal(number)
-        # A handler in Python would swallow a signal that waits for the mask to open just before exec.
-        if known is not None and known not in {_signal.SIG_IGN, _signal.SIG_DFL}:
-            _signal.signal(number, _signal.SIG_DFL)
-    for name in ("SIGPIPE", "SIGXFSZ"):
-        if hasattr(_signal, name):
-            _signal.signal(getattr(_signal, name), _signal.SIG_DFL)
-    if caller is not None:
-        if caller.child_ignored:
-            _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)
-        _signal.pthread_sigmask(_signal.SIG_SETMASK, caller.mask)
 
 
 # ---- bytes on the pipe

@@ -201,6 +201,7 @@ def _notes(confinement: Confinement, abi: int) -> tuple[str, ...]:
     """What a user would otherwise find out by surprise."""
     notes = [
         "setuid programs and file capabilities give no rights inside (sudo, su, ping)",
+        "a program's own sandbox (browsers, bubblewrap) cannot be set up: user maps and mounts are refused",
         f"{SHARED_MEMORY} and the other terminals in {TERMINALS} are shared with programs outside",
     ]
     if abi < landlock.ABI_2:

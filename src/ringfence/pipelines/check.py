@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ringfence.model import CommandDecision, Decision
     from ringfence.pipelines.fence import Fence
-    from ringfence.policy.texts import Flags
+    from ringfence.policy.asked import Flags
 
 
 class Checked(Record):
@@ -35,7 +35,9 @@ def check(fence: Fence, paths: Sequence[str], command: str | None, op: Op, cwd: 
     return Checked(judged, read, EXIT_REFUSED if refused else EXIT_OK)
 
 
-def fence_here(flags: Flags, cwd: str | None = None, env: Mapping[str, str] | None = None) -> tuple[Fence, str]:
+def fence_here(
+    flags: Flags, cwd: str | None = None, env: Mapping[str, str] | None = None
+) -> tuple[Fence, str]:
     """(the fence for this process and the flags, the working directory that relative paths are joined to)."""
     seen = compose.process_environment() if env is None else env
     base = compose.process_cwd()

@@ -8,16 +8,18 @@ from __future__ import annotations
 import sys
 
 from ringfence.model import Folders, Surroundings
+from ringfence.policy.asked import Flags, Sources
 from ringfence.policy.folders import places
-from ringfence.policy.texts import Flags, Sources
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-    from ringfence.model import Policy, Site, ToolCall
+    from ringfence.model import Access, Policy, Site, ToolCall
     from ringfence.pipelines.fence import Fence, PathText
     from ringfence.policy.load import Loaded
+
+    Scratch = Callable[[Mapping[str, str], int], tuple[tuple[str, Access], ...]]
 
 _NO_FOLDERS = Folders("", "", "", "")
 _FROM_ENV = ""  # `home` left out: HOME of the environment
@@ -28,7 +30,7 @@ def process_environment() -> dict[str, str]:
     if sys.platform == "win32":
         import os
 
-        return dict(os.environ)  # noqa: TID251 - the one place that reads it
+        return dict(os.environ)
     from posix import environ
 
     return {
@@ -42,7 +44,7 @@ def process_cwd() -> str:
     if sys.platform == "win32":
         import os
 
-        return os.getcwd()  # noqa: TID251 - the one place that reads it
+        return os.getcwd()
     from posix import getcwdb
 
     return getcwdb().decode("utf-8", "surrogateescape")
@@ -77,9 +79,9 @@ def _own_folders(env: Mapping[str, str], home: str | None) -> tuple[Folders, str
 
 
 def _usable(path: str) -> bool:
-    import os
+    from posix import W_OK, access
 
-    return os.access(path, os.W_OK)
+    return access(path, W_OK)
 
 
 def _installation() -> tuple[str, ...]:
@@ -118,19 +120,24 @@ def _policy(made: Sources) -> Policy:
     return loaded.policy
 
 
-def hook_fence(flags: Flags, call: ToolCall) -> Fence:
+def hook_fence(flags: Flags, call: ToolCall, scratch: Scratch) -> Fence:
     """The fence for an agent's call, with the zones that the call's session owns.
 
     The payload's cwd never chooses the policy: it moves with every `cd`, and an agent that strayed would take its
     fence along. Without a workspace in the flags, the folder the agent was started in is asked for a project file.
+    `scratch(environment, uid)` names the agent's own folders.
     """
-    from ringfence.pipelines.session import session_name, with_session
+    from posix import getuid
+
+    from ringfence.pipelines.session import session_name, with_scratch, with_session
 
     env = process_environment()
     cwd = env.get("CLAUDE_PROJECT_DIR") or process_cwd()
     fence = fence_for(flags, env, cwd)
     name = session_name(call.agent, call.session)
     policy = with_session(fence.policy, name)
+    if policy.restricted:
+        policy = with_scratch(policy, scratch(env, getuid()), resolve)
     return fence if policy is fence.policy else fence.with_policy(policy)
 
 
@@ -167,8 +174,10 @@ def _texts(paths: PathText | Iterable[PathText] | None) -> tuple[str, ...]:
 
     if paths is None:
         return ()
-    if isinstance(paths, str | bytes) or hasattr(paths, "__fspath__"):
+    if isinstance(paths, str | bytes):
         return (text_of(paths),)
+    if hasattr(paths, "__fspath__"):
+        return (text_of(paths.__fspath__()),)
     return tuple(text_of(path) for path in paths)
 
 

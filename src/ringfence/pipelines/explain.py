@@ -46,8 +46,9 @@ def explain(fence: Fence, asked: str, op: Op, cwd: str) -> Explained:
     if isinstance(whole, Unresolved):
         return Explained(asked, op, cwd, fence.home or "", "", (), "", (), decision, "")
     way = trace(whole, op not in (Op.DELETE, Op.RENAME))
-    governing, _ = nearest(fence.index, decision.path) if decision.path else (None, 0)
-    rows = tuple(_row(zone, governing, decision.path) for zone in (*fence.policy.zones, *_matching(fence, governing)))
+    governing, _ = nearest(fence.index, decision.path, reading=op is Op.READ) if decision.path else (None, 0)
+    table: list[Zone | Glob] = [*fence.policy.zones, *_matching(fence, governing)]
+    rows = tuple(_row(zone, governing, decision.path) for zone in table)
     return Explained(
         asked,
         op,

@@ -5,12 +5,29 @@ Hot: `check` on an existing path without links costs one O_PATH open, one readli
 
 from __future__ import annotations
 
+import sys
+
 from ringfence.decide import Index, judge, judge_names, nearest, worst
-from ringfence.model import Access, CommandDecision, Decision, Located, Op, Rule, Unresolved, Verdict, ZoneKind
-from ringfence.resolve.descriptor import ProcUnavailableError, is_plain_file, locate
-from ringfence.resolve.spell import absolute
+from ringfence.model import (
+    Access,
+    CommandDecision,
+    Decision,
+    Located,
+    Op,
+    Rule,
+    Unresolved,
+    Verdict,
+    ZoneKind,
+)
 
 TYPE_CHECKING = False
+if sys.platform == "linux":
+    from ringfence.resolve.descriptor import ProcUnavailableError, is_plain_file, locate
+    from ringfence.resolve.spell import absolute
+
+    FOLD = None
+else:
+    from ringfence.resolve.elsewhere import FOLD, ProcUnavailableError, absolute, is_plain_file, locate
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Mapping
@@ -57,7 +74,7 @@ class Fence:
 
         made = build(workspace, protect, reads=reads, home=home, env=env, temp=temp, cwd=cwd, policy=policy)
         self.policy, self._home, self._env, self.cwd = made
-        self._index = Index(self.policy)
+        self._index = Index(self.policy, FOLD)
 
     @classmethod
     def load(cls, cwd: PathText | None = None, *, env: Mapping[str, str] | None = None) -> Fence:
@@ -73,7 +90,7 @@ class Fence:
     def _of(cls, policy: Policy, home: str | None, env: Mapping[str, str], cwd: str) -> Fence:
         made = object.__new__(cls)
         made.policy, made._home, made._env, made.cwd = policy, home, env, cwd
-        made._index = Index(policy)
+        made._index = Index(policy, FOLD)
         return made
 
     @property
@@ -92,13 +109,18 @@ class Fence:
 
     def holds_anything(self) -> bool:
         """Whether any rule stands even without a workspace: a protected checkout, a read-only or closed zone."""
-        return any(zone.access is not Access.WRITE and zone.kind is not ZoneKind.OWN for zone in self.policy.zones)
+        return any(
+            zone.access is not Access.WRITE and zone.kind is not ZoneKind.OWN for zone in self.policy.zones
+        )
 
     def check(self, path: PathText, op: Op = Op.WRITE, *, cwd: PathText | None = None) -> Decision:
         """The verdict on one use of one path. Relative paths are joined to `cwd` (default: the fence's own)."""
         text = path if type(path) is str else text_of(path)
         base = self.cwd if cwd is None else cwd if type(cwd) is str else text_of(cwd)
-        whole = text if text[:1] == "/" and "\0" not in text else absolute(text, base, self._home)
+        if text[:1] == "/" and "\0" not in text and FOLD is None:
+            whole: str | Unresolved = text
+        else:
+            whole = absolute(text, base, self._home)
         if isinstance(whole, Unresolved):
             return judge(self._index, op, whole)
         if op in _QUICK:
@@ -114,16 +136,26 @@ class Fence:
         """
         if not is_plain_file(whole):
             return None
-        zone, _ = nearest(self._index, whole)
-        if zone is None or (zone.access is not Access.WRITE and (op is not Op.READ or zone.access is Access.NONE)):
+        zone, _ = nearest(self._index, whole, reading=op is Op.READ)
+        if zone is None or (
+            zone.access is not Access.WRITE and (op is not Op.READ or zone.access is Access.NONE)
+        ):
             return None
         allowed: Decision = _new(
-            Decision, (Verdict.ALLOW, "allow." + zone.kind.value, whole, zone.rule, "inside the fence", op, "")
+            Decision,
+            (Verdict.ALLOW, "allow." + zone.kind.value, whole, zone.rule, "inside the fence", op, ""),
         )
         return allowed
 
     def _full(self, whole: str, op: Op) -> Decision:
         site = site_of(whole, op in _FOLLOWS)
+        decision = self._judge(op, site)
+        if isinstance(site, Located) and site.folded and decision.verdict is Verdict.ALLOW:
+            # The other reading of `..` is another object, with names and links of its own.
+            return self._judge(op, site_of(site.folded, op in _FOLLOWS))
+        return decision
+
+    def _judge(self, op: Op, site: Site) -> Decision:
         decision = judge(self._index, op, site)
         if (
             op in _IN_PLACE
@@ -138,12 +170,14 @@ class Fence:
             return judge_names(self._index, op, decision, other_names(site, roots))
         return decision
 
-    def check_command(self, text: str, *, cwd: PathText | None = None, shell: str = "bash") -> CommandDecision:
+    def check_command(
+        self, text: str, *, cwd: PathText | None = None, shell: str = "bash"
+    ) -> CommandDecision:
         """The verdict on a command text: `ask` with a code `opaque.*` where the text does not tell."""
         from ringfence.pipelines.command import judge_text
 
         base = self.cwd if cwd is None else text_of(cwd)
-        return judgetext_of(text, self.check, cwd=base, home=self._home, env=self._env, shell=shell)
+        return judge_text(text, self.check, cwd=base, home=self._home, env=self._env, shell=shell)
 
     def worst(self, decisions: Iterable[Decision]) -> Decision:
         """The strictest of several decisions; an empty list is refused, since nothing was judged."""

@@ -7,10 +7,11 @@ test_hot_imports.py for what it may load.
 from __future__ import annotations
 
 from _thread import allocate_lock, start_new_thread
-from posix import _exit, environ, read, write
+from posix import _exit, environ, read
 
 from ringfence.errors import EXIT_OK, EXIT_USAGE, FenceError, WireError
 from ringfence.model import Decision, Op, Rule, Verdict
+from ringfence.pipelines.say import complain, quote, reason, write_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,12 +19,12 @@ if TYPE_CHECKING:
 
     from ringfence.model import Policy, ToolCall
     from ringfence.pipelines.fence import Fence
-    from ringfence.policy.texts import Flags
+    from ringfence.policy.asked import Flags
 
 AGENTS = ("claude",)
 DEADLINE = 5.0  # seconds; the installed timeout is 20, and a timeout of the agent's own would run the tool
 _LIMIT = 64 * 1024 * 1024  # bytes of one payload; a Write carries a whole file
-_OPTIONS = {"--launcher": True, "--deadline": True}
+_OPTIONS = {"--launcher": True, "--deadline": True, "--event": True}
 _OPAQUE = Rule("opaque", "built in")
 _ENGINE = Rule("engine", "built in")
 
@@ -38,9 +39,9 @@ def run(words: Sequence[str]) -> int:
     try:
         return _answer(words)
     except FenceError as error:
-        _complain(f"ringfence: refused: {error}")
+        complain(f"ringfence: refused: {error}")
     except BaseException as error:  # noqa: BLE001 - our own bug must not run the tool
-        _complain(f"ringfence: refused, because ringfence itself failed: {type(error).__name__}: {error}")
+        complain(f"ringfence: refused, because ringfence itself failed: {type(error).__name__}: {error}")
     return EXIT_USAGE
 
 
@@ -49,24 +50,26 @@ def _answer(words: Sequence[str]) -> int:
 
     if not words or words[0] not in AGENTS:
         known = ", ".join(AGENTS)
-        _complain(f"ringfence: refused: name the agent whose hook this is, one of: {known}")
+        complain(f"ringfence: refused: name the agent whose hook this is, one of: {known}")
         return EXIT_USAGE
     flags, options, rest = take_flags(words[1:], _OPTIONS)
     if rest:
-        _complain(f"ringfence: refused: unexpected word {rest[0]!r} after the hook's options")
+        complain(f"ringfence: refused: unexpected word {rest[0]!r} after the hook's options")
         return EXIT_USAGE
-    event = ["PreToolUse"]
+    event = [options.get("--event", "PreToolUse")]
     disarm = _watchdog(float(options.get("--deadline", DEADLINE)), event)
     try:
         reply = _reply(flags, options, event)
     except (FenceError, ValueError) as error:
         from ringfence.agents import claude
 
-        _complain(f"ringfence: refused: {error}")
-        reply = claude.refuse(event[0], f"ringfence refused this call, because it could not judge it: {error}")
+        complain(f"ringfence: refused: {error}")
+        reply = claude.refuse(
+            event[0], f"ringfence refused this call, because it could not judge it: {error}"
+        )
     disarm()
     if reply:
-        _write_all(1, reply.encode("ascii", "replace"))
+        write_all(1, reply.encode("ascii", "replace"))
     return EXIT_OK
 
 
@@ -86,12 +89,12 @@ def _reply(flags: Flags, options: dict[str, str], event: list[str]) -> str:
         return ""
     from ringfence.pipelines.compose import hook_fence
 
-    fence = hook_fence(flags, call)
+    fence = hook_fence(flags, call, lambda env, uid: claude.scratch(payload, env, uid))
     decision, command = judge_call(fence, call, options.get("--launcher", ""))
     warning = ""
     if not fence.policy.restricted and call.mode in claude.AUTO_APPROVING:
         warning = UNFENCED.format(mode=call.mode)
-        _complain(warning)
+        complain(warning)
     if decision.verdict is not Verdict.ALLOW or warning:
         from ringfence.pipelines.journal import record
 
@@ -100,7 +103,7 @@ def _reply(flags: Flags, options: dict[str, str], event: list[str]) -> str:
     if command:
         from ringfence.policy.jsonscan import dumps
 
-        replaced = dumps({**payload["tool_input"], "command": command})  # type: ignore[index, call-overload]
+        replaced = dumps({**payload["tool_input"], "command": command})
     return claude.encode(call, decision.verdict, reason(decision), command=replaced, warning=warning)
 
 
@@ -117,7 +120,9 @@ def judge_call(fence: Fence, call: ToolCall, launcher: str) -> tuple[Decision, s
         why = f"what {call.tool} runs cannot be read, and no engine of the fence stands around it"
         decisions.append(_opaque(fence.policy, why, "opaque.no-engine"))
     if not decisions:
-        decisions.append(Decision(Verdict.ALLOW, "allow.no-path", "", fence.policy.default, "names no path", Op.READ))
+        decisions.append(
+            Decision(Verdict.ALLOW, "allow.no-path", "", fence.policy.default, "names no path", Op.READ)
+        )
     worst = fence.worst(decisions)
     if worst.verdict is Verdict.ASK and claude.is_unattended(call):
         why = f"{worst.message}; nobody is there to ask (permission mode {call.mode})"
@@ -130,7 +135,10 @@ def _judge_command(fence: Fence, call: ToolCall, text: str, launcher: str) -> tu
     if not fence.policy.restricted and not fence.holds_anything():
         return Decision(Verdict.ALLOW, "allow.unfenced", "", fence.policy.default, "nothing is fenced"), ""
     engine = Decision(Verdict.ALLOW, "allow.engine", "", _ENGINE, "runs inside the fenced shell")
-    if launcher and environ.get(b"CLAUDE_CODE_SHELL_PREFIX", b"").decode("utf-8", "surrogateescape") == launcher:
+    if (
+        launcher
+        and environ.get(b"CLAUDE_CODE_SHELL_PREFIX", b"").decode("utf-8", "surrogateescape") == launcher
+    ):
         return engine, ""
     if launcher and call.event == "PreToolUse" and call.tool == "Bash":
         return engine, f"{quote(launcher)} {quote(text)}"
@@ -142,17 +150,6 @@ def _judge_command(fence: Fence, call: ToolCall, text: str, launcher: str) -> tu
 
 def _opaque(policy: Policy, why: str, code: str) -> Decision:
     return Decision(policy.opaque, code, "", _OPAQUE, why)
-
-
-def reason(decision: Decision) -> str:
-    """One refusal in words for a model: what, which rule, what next."""
-    text = f"ringfence {decision.verdict} [{decision.code}]: {decision.message}. Rule: {decision.rule}."
-    return f"{text} Next: {decision.hint}." if decision.hint else text
-
-
-def quote(text: str) -> str:
-    """One word for a POSIX shell."""
-    return "'" + text.replace("'", "'\"'\"'") + "'"
 
 
 def _session_event(call: ToolCall) -> str:
@@ -189,8 +186,8 @@ def _watchdog(seconds: float, event: list[str]) -> Callable[[], None]:
         from ringfence.agents import claude
 
         why = f"ringfence refused this call: it could not be judged within {seconds:g} seconds (a slow disk?)"
-        _complain(why)
-        _write_all(1, claude.refuse(event[0], why).encode("ascii", "replace"))
+        complain(why)
+        write_all(1, claude.refuse(event[0], why).encode("ascii", "replace"))
         _exit(EXIT_OK)
 
     start_new_thread(wait, ())
@@ -206,15 +203,3 @@ def _read_all(fd: int) -> bytes:
         if size > _LIMIT:
             raise WireError("claude", f"the hook's payload is larger than {_LIMIT} bytes")
     return b"".join(parts)
-
-
-def _write_all(fd: int, data: bytes) -> None:
-    while data:
-        data = data[write(fd, data) :]
-
-
-def _complain(text: str) -> None:
-    try:
-        _write_all(2, (text + "\n").encode("utf-8", "backslashreplace"))
-    except OSError:
-        pass  # nobody reads stderr; the answer on stdout is what counts

@@ -6,7 +6,7 @@ The same flags stand on every other command through click (cli/options.py); a te
 from __future__ import annotations
 
 from ringfence.errors import UsageError
-from ringfence.policy.texts import Flags
+from ringfence.policy.asked import Flags
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,10 +28,13 @@ RETIRED: Mapping[str, str] = {
 }
 
 
-def take_flags(words: Sequence[str], extra: Mapping[str, bool]) -> tuple[Flags, dict[str, str], list[str]]:
+def take_flags(
+    words: Sequence[str], extra: Mapping[str, bool], *, short_ends: bool = False
+) -> tuple[Flags, dict[str, str], list[str]]:
     """(flags, extra options, the rest). `extra` maps further options to whether they take a value.
 
-    Reading stops at the first word that is no option, or behind `--`. Raises UsageError with the nearest spelling.
+    Reading stops at the first word that is no option, or behind `--`; with `short_ends` also at the first option
+    with a single dash, which is another program's. Raises UsageError with the nearest spelling.
     """
     workspace: list[str] = []
     protect: list[str] = []
@@ -44,7 +47,7 @@ def take_flags(words: Sequence[str], extra: Mapping[str, bool]) -> tuple[Flags, 
         if word == "--":
             at += 1
             break
-        if word[:1] != "-" or word == "-":
+        if word[:1] != "-" or word == "-" or (short_ends and word[:2] != "--"):
             break
         name, equals, value = word.partition("=")
         if name in RETIRED:

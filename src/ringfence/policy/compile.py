@@ -10,9 +10,9 @@ import os
 from ringfence.errors import PolicyError
 from ringfence.model import Access, Folders, Glob, Located, Policy, Rule, Strength, Verdict, Zone, ZoneKind
 from ringfence.policy.git_layout import GitLayout, inspect_git
-from ringfence.policy.guarding import guard_globs, placed_guards
+from ringfence.policy.guarding import guard_globs, linked_guards, placed_guards, repository_globs
 from ringfence.policy.merge import LeftOut, merge_unguard, merge_words
-from ringfence.policy.narrow import why_not
+from ringfence.policy.narrow import Bounds, why_not
 from ringfence.policy.paths import below
 from ringfence.policy.roots import (
     existing_folder,
@@ -21,13 +21,14 @@ from ringfence.policy.roots import (
     locate_root,
     refuse_movable_links,
 )
-from ringfence.policy.texts import Expectation, Layer, LayerText, PathText, Place, Sources, Word, ZoneText
+from ringfence.policy.texts import Expectation, Layer, LayerText, PathText, Place, Word, ZoneText
 from ringfence.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ringfence.policy.asked import Sources
     from ringfence.policy.evidence import Evidence
     from ringfence.policy.roots import Locator
 
@@ -56,22 +57,31 @@ def compile_policy(
     words, left_words = merge_words(layers, sources.system)
     unguarded, left_guards = merge_unguard(layers)
     workspace, left_roots = _workspace(layers, restrict, sources, locator)
-    zones, globs, left_zones = _zones(layers, workspace, words, locator)
+    restricted = not restrict[1] and (restrict[0] or bool(workspace))
+    zones, globs = _sure_zones(layers, workspace, locator)
     zones += _own_folders(sources.folders, locator)
     zones += _temp(words["temp"], sources, locator)
+    free = words["reads"].value == "anywhere" or not restricted
+    left_zones = _add_unsure(layers, zones, globs, Bounds(free, sources.system), locator)
     writable = [zone.root for zone in zones if zone.access is Access.WRITE]
     roots = tuple(dict.fromkeys(root for root, _ in workspace))
     layouts = tuple(inspect_git(root, evidence, locator.locate) for root in roots)
     git_open = words["git_config"].value == "open"
     off = {*unguarded, "git-config"} if git_open else set(unguarded)
-    globs += guard_globs(writable, off)
+    globs += guard_globs(writable, off, words["git_config"].value)
+    globs += repository_globs(layouts, writable, off, words["git_config"].value)
     placed, notes = placed_guards(layers, layouts, sources, writable, off, locator)
-    zones += placed
+    linked, linked_globs, linked_notes = linked_guards(
+        writable, off, words["git_config"].value, evidence, locator
+    )
+    zones += [*placed, *linked]
+    globs += linked_globs
+    notes += linked_notes
     left_out = (*left_words, *left_guards, *left_roots, *left_zones)
     notes += [f"{layout.workspace}: {layout.problem}" for layout in layouts if layout.problem]
     policy = Policy(
         workspace=roots,
-        restricted=not restrict[1] and (restrict[0] or bool(roots)),
+        restricted=restricted,
         zones=tuple(dict.fromkeys(zones)),
         globs=tuple(dict.fromkeys(globs)),
         reads=words["reads"].value,
@@ -95,8 +105,7 @@ def _rule(rule_id: str, place: Place) -> Rule:
     return Rule(rule_id, place.source, place.line)
 
 
-# --- the workspace
-# -------------------------------------------------------------------------------------------
+# --- the workspace ------------------------------------------------------------------------------------
 
 
 def _workspace(
@@ -107,6 +116,8 @@ def _workspace(
     named = {layer: [each for each in layers if each.layer is layer and each.workspace] for layer in Layer}
     lower = named[Layer.USER] or named[Layer.SITE]
     bounds = [existing_folder(text, "workspace", locator).path for each in lower for text in each.workspace]
+    if restrict[0] and not restrict[1] and not bounds:  # without the file, the fence would stand at the cwd
+        bounds = [existing_folder(_cwd(sources), "the working directory", locator).path]
     for layer in (Layer.FLAGS, Layer.ENVIRONMENT, Layer.PROJECT, Layer.USER, Layer.SITE):
         roots = []
         for each in named[layer]:
@@ -119,9 +130,12 @@ def _workspace(
         if roots:
             return roots, left_out
     if restrict[0] and not restrict[1]:
-        text = PathText(".", sources.cwd, Place("--restrict-paths"))
-        return [(existing_folder(text, "the working directory", locator).path, text)], left_out
+        return [(bounds[0], _cwd(sources))], left_out
     return [], left_out
+
+
+def _cwd(sources: Sources) -> PathText:
+    return PathText(".", sources.cwd, Place("--restrict-paths"))
 
 
 def _outside(root: str, layer: LayerText, bounds: Sequence[str], locator: Locator) -> str:
@@ -130,51 +144,67 @@ def _outside(root: str, layer: LayerText, bounds: Sequence[str], locator: Locato
     if not isinstance(folder, Located) or not below(root, folder.path):
         return "it lies outside the file's own folder and the file is not trusted"
     if bounds and not any(below(root, bound) for bound in bounds):
-        return "it lies outside the workspace that your own policy names and the file is not trusted"
+        return (
+            "it lies outside the workspace that there would be without the file, and the file is not trusted"
+        )
     return ""
 
 
-# --- zones
-# ---------------------------------------------------------------------------------------------------
+# --- zones --------------------------------------------------------------------------------------------
 
 
-def _zones(
-    layers: Sequence[LayerText],
-    workspace: Sequence[tuple[str, PathText]],
-    words: Mapping[str, Word],
-    locator: Locator,
-) -> tuple[list[Zone], list[Glob], list[LeftOut]]:
-    """Workspace, protect and `[[zone]]` rules; the untrusted ones last, judged against all others."""
+def _sure_zones(
+    layers: Sequence[LayerText], workspace: Sequence[tuple[str, PathText]], locator: Locator
+) -> tuple[list[Zone], list[Glob]]:
+    """Workspace, protect and `[[zone]]` rules of everything that is trusted."""
     zones = [
         Zone(root, Access.WRITE, ZoneKind.WORKSPACE, _rule("workspace", text.place))
         for root, text in workspace
     ]
     globs: list[Glob] = []
+    grants = [("workspace", root, text) for root, text in workspace]
     for layer in layers:
+        if not layer.trusted:
+            continue
         for text in layer.protect:
             zones += _held(text, Access.READ, ZoneKind.PROTECT, _rule("protect", text.place), locator)
-    grants: list[tuple[str, str, PathText]] = [("workspace", root, text) for root, text in workspace]
-    for layer in layers:
-        if layer.trusted:
-            _refuse_contradictions(layer, locator)
-            for zone in layer.zones:
-                _add_zone(zone, zones, globs, locator)
-                if zone.access == "write":
-                    grants.append(("zone", locate_root(zone.path, "zone", locator).path, zone.path))
+        _refuse_contradictions(layer, locator)
+        for zone in layer.zones:
+            _add_zone(zone, zones, globs, locator)
+            if zone.access == "write":
+                grants.append(("zone", locate_root(zone.path, "zone", locator).path, zone.path))
     writable = [root for _, root, _ in grants]
     for what, root, text in grants:
         refuse_movable_links(text, what, root, writable)
+    return zones, globs
+
+
+def _add_unsure(
+    layers: Sequence[LayerText], zones: list[Zone], globs: list[Glob], bounds: Bounds, locator: Locator
+) -> list[LeftOut]:
+    """The rules of untrusted files, as far as they narrow what `zones` and `globs` grant; added to both."""
     left_out = []
     sure_zones, sure_globs = tuple(zones), tuple(globs)
-    reads_anywhere = words["reads"].value == "anywhere"
     for layer in layers:
-        for zone in layer.zones if not layer.trusted else ():
+        if layer.trusted:
+            continue
+        _refuse_contradictions(layer, locator)
+        for text in layer.protect:
+            # A protected tree may be read, so naming one is a grant where nothing could be read before; and
+            # where nothing can be read, nothing can be written either.
+            rule = ZoneText(text, "read", text.place)
+            root = locate_root(text, "protect", locator).path
+            if why := why_not(rule, root, sure_zones, sure_globs, bounds):
+                left_out.append(LeftOut(f'protect "{text.text}"', text.place, why))
+            else:
+                zones += _held(text, Access.READ, ZoneKind.PROTECT, _rule("protect", text.place), locator)
+        for zone in layer.zones:
             root = locate_root(zone.path, "zone", locator).path
-            if why := why_not(zone, root, sure_zones, sure_globs, reads_anywhere=reads_anywhere):
+            if why := why_not(zone, root, sure_zones, sure_globs, bounds):
                 left_out.append(LeftOut(f'zone "{zone.path.text}" ({zone.access})', zone.place, why))
             else:
                 _add_zone(zone, zones, globs, locator)
-    return zones, globs, left_out
+    return left_out
 
 
 def _add_zone(text: ZoneText, zones: list[Zone], globs: list[Glob], locator: Locator) -> None:
@@ -219,8 +249,7 @@ def _refuse_contradictions(layer: LayerText, locator: Locator) -> None:
             raise fail(zone.path, message, "keep one of the two")
 
 
-# --- what nobody has to ask for
-# ------------------------------------------------------------------------------
+# --- what nobody has to ask for -----------------------------------------------------------------------
 
 
 def _own_folders(folders: Folders, locator: Locator) -> list[Zone]:

@@ -11,7 +11,7 @@ import os
 import stat
 
 from ringfence.errors import PolicyError
-from ringfence.policy.texts import FileSeen
+from ringfence.policy.texts import FileSeen, LinkSeen
 
 MAX_READ = 1 << 20  # bytes; no file that shapes a policy is honestly larger
 MAX_NAMES = 4096  # entries of a listed folder
@@ -59,10 +59,24 @@ class Evidence:
 
     def __init__(self) -> None:
         self._seen: dict[str, bytes | None] = {}
+        self._links: dict[str, str | None] = {}
 
     @property
     def seen(self) -> tuple[FileSeen, ...]:
         return tuple(FileSeen(path, content) for path, content in self._seen.items())
+
+    @property
+    def links(self) -> tuple[LinkSeen, ...]:
+        return tuple(LinkSeen(path, target) for path, target in self._links.items())
+
+    def link(self, path: str) -> str | None:
+        """The text of the symbolic link `path`; "" for something else, None if nothing can be seen there."""
+        if path not in self._links:
+            try:
+                self._links[path] = os.fsdecode(os.readlink(os.fsencode(path)))
+            except OSError as error:
+                self._links[path] = "" if error.errno == errno.EINVAL else None
+        return self._links[path]
 
     def read(self, path: str) -> bytes | None:
         """The file's bytes, None if absent. Raises PolicyError if it is there and cannot be read."""

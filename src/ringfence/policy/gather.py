@@ -7,14 +7,15 @@ import os
 from ringfence.errors import PolicyError, UsageError
 from ringfence.model import Located
 from ringfence.policy import trust
-from ringfence.policy.ownership import stranger, stranger_above
-from ringfence.policy.paths import PathTextError, spell
+from ringfence.policy.ownership import current_uid, stranger, stranger_above
+from ringfence.policy.paths import LIST_SEPARATOR, PathTextError, spell
 from ringfence.policy.read import check_word, nearest, read
 from ringfence.policy.schema import BY_NAME
-from ringfence.policy.texts import FILE_NAME, Flags, Layer, LayerText, PathText, Place, Sources, Word
+from ringfence.policy.texts import FILE_NAME, Layer, LayerText, PathText, Place, Word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ringfence.policy.asked import Flags, Sources
     from ringfence.policy.evidence import Evidence
     from ringfence.policy.roots import Locator
 
@@ -68,12 +69,12 @@ def gather(sources: Sources, evidence: Evidence, locator: Locator) -> list[Layer
     named = sources.flags.policy if sources.flags.policy is not None else sources.env.get("RINGFENCE_POLICY")
     if named is not None:
         source = "--policy" if sources.flags.policy is not None else "RINGFENCE_POLICY"
-        layers.append(_named_file(named, source, sources, evidence))
+        layers.append(_named_file(named, source, sources, evidence, locator))
     elif sources.files:
         given = flags.workspace or env.workspace
         layers += _project_files(given, sources, evidence, locator)
     if sources.files:
-        layers += _kept_files(sources, evidence)
+        layers += _kept_files(sources, evidence, locator)
     return layers
 
 
@@ -102,7 +103,9 @@ def _environment(sources: Sources) -> LayerText:
 
     def paths(name: str) -> tuple[PathText, ...]:
         return (
-            tuple(_path(item, name, sources) for item in env[name].split(os.pathsep)) if name in env else ()
+            tuple(_path(item, name, sources) for item in env[name].split(LIST_SEPARATOR))
+            if name in env
+            else ()
         )
 
     words = tuple(_word(key, env[name], Place(name)) for name, key in _WORD_VARIABLES.items() if name in env)
@@ -135,13 +138,13 @@ def _path(text: str, source: str, sources: Sources) -> PathText:
         raise PolicyError(str(error), source, hint=error.hint) from None
 
 
-def _named_file(text: str, source: str, sources: Sources, evidence: Evidence) -> LayerText:
+def _named_file(text: str, source: str, sources: Sources, evidence: Evidence, locator: Locator) -> LayerText:
     """The file that the owner named: it replaces the project's files, and naming it is trusting it."""
     path = _path(text, source, sources).spelled
     found = evidence.read_with_facts(path)
     if found is None:
         raise PolicyError(f'there is no file "{text}"', source, hint=_near_file(path))
-    _refuse_stranger(path, found[1])
+    _refuse_stranger(path, found[1], locator)
     return read(found[0], path, os.path.dirname(path), sources.home, Layer.PROJECT, trusted=True)
 
 
@@ -185,20 +188,23 @@ def _project_file(folder: str, sources: Sources, evidence: Evidence) -> list[Lay
     return [read(content, path, folder, sources.home, Layer.PROJECT, trusted)]
 
 
-def _kept_files(sources: Sources, evidence: Evidence) -> list[LayerText]:
+def _kept_files(sources: Sources, evidence: Evidence, locator: Locator) -> list[LayerText]:
     """The user's and the site's file; both are believed, so both must be nobody else's to write."""
     layers = []
     for layer, folder in ((Layer.USER, sources.folders.config), (Layer.SITE, sources.site)):
         path = os.path.join(folder, FILE_NAME)
         if folder and (found := evidence.read_with_facts(path)):
-            _refuse_stranger(path, found[1])
+            _refuse_stranger(path, found[1], locator)
             layers.append(read(found[0], path, folder, sources.home, layer, trusted=True))
     return layers
 
 
-def _refuse_stranger(path: str, facts: os.stat_result) -> None:
-    uid = os.getuid()
-    if why := stranger(facts, uid) or stranger_above(path, uid):
+def _refuse_stranger(path: str, facts: os.stat_result, locator: Locator) -> None:
+    """Both ways to the file count: the one that was spelled, and where its links really lead."""
+    uid = current_uid()
+    site = locator.locate(path)
+    physical = site.path if isinstance(site, Located) else path
+    if why := stranger(facts, uid) or stranger_above(path, uid) or stranger_above(physical, uid):
         raise PolicyError(
             f"cannot be believed: {why}",
             path,

@@ -33,6 +33,7 @@ class GitKind(Choice):
     CHECKOUT = "checkout"
     WORKTREE = "linked worktree"
     SUBMODULE = "submodule"
+    BARE = "bare repository"
     BROKEN = "broken"
 
 
@@ -41,7 +42,9 @@ class GitLayout(Record):
 
     `other_branches` are the refs that other working trees of the same repository have checked out; read only
     for linked worktrees. `hooks_path` is core.hooksPath of the repository's own config, as spelled there but
-    made absolute. `problem` says why `kind` is BROKEN.
+    made absolute. `problem` says why `kind` is BROKEN. BARE: the root is a bare repository, or its `.git` file
+    names one (worktrees beside a `.bare` folder). `pointed` is the folder that a `.git` file names, believed or
+    not: it is guarded wherever it can be written.
     """
 
     workspace: str
@@ -52,6 +55,7 @@ class GitLayout(Record):
     other_branches: tuple[str, ...] = ()
     hooks_path: str = ""
     problem: str = ""
+    pointed: str = ""
 
 
 def inspect_git(workspace: str, evidence: Evidence, locate: Locate) -> GitLayout:
@@ -65,7 +69,7 @@ def inspect_git(workspace: str, evidence: Evidence, locate: Locate) -> GitLayout
             return _with_hooks(GitLayout(workspace, GitKind.CHECKOUT, git_dir, git_dir), evidence)
         text = evidence.read(pointer)
         if text is None:
-            return GitLayout(workspace, GitKind.NONE)
+            return _with_hooks(_bare(workspace, evidence), evidence)
         return _with_hooks(_follow(workspace, pointer, text, evidence, locate), evidence)
     except PolicyError as error:
         return _broken(workspace, str(error))
@@ -79,6 +83,11 @@ def _follow(workspace: str, pointer: str, text: bytes, evidence: Evidence, locat
     git_dir = _folder(os.path.join(workspace, target), locate)
     if not git_dir:
         return _broken(workspace, f"{pointer} names {target}, which is no folder")
+    return _believe(workspace, git_dir, evidence, locate)._replace(pointed=git_dir)
+
+
+def _believe(workspace: str, git_dir: str, evidence: Evidence, locate: Locate) -> GitLayout:
+    """What the folder that a pointer names says about itself."""
     common_text = evidence.read(os.path.join(git_dir, "commondir"))
     if common_text is None:
         return _submodule(workspace, git_dir, evidence, locate)
@@ -98,9 +107,24 @@ def _follow(workspace: str, pointer: str, text: bytes, evidence: Evidence, locat
 def _submodule(workspace: str, git_dir: str, evidence: Evidence, locate: Locate) -> GitLayout:
     config = evidence.read(os.path.join(git_dir, "config"))
     tree = config_value(config or b"", "core", "worktree")
+    if config is not None and not tree and _is_bare(config):
+        return GitLayout(workspace, GitKind.BARE, git_dir, git_dir)
     if config is None or not tree or _folder(os.path.join(git_dir, tree), locate) != workspace:
         return _broken(workspace, f"{git_dir} does not name this workspace as its working tree")
     return GitLayout(workspace, GitKind.SUBMODULE, git_dir, git_dir)
+
+
+def _bare(workspace: str, evidence: Evidence) -> GitLayout:
+    """A root without `.git` that is a repository itself, as git recognises one: HEAD, objects and refs."""
+    head = evidence.read(os.path.join(workspace, "HEAD"))
+    folders = all(os.path.isdir(os.path.join(workspace, name)) for name in ("objects", "refs"))
+    if head is None or not folders:
+        return GitLayout(workspace, GitKind.NONE)
+    return GitLayout(workspace, GitKind.BARE, workspace, workspace)
+
+
+def _is_bare(config: bytes) -> bool:
+    return config_value(config, "core", "bare").lower() in ("true", "yes", "on", "1")
 
 
 def _with_hooks(layout: GitLayout, evidence: Evidence) -> GitLayout:
@@ -116,8 +140,7 @@ def _with_hooks(layout: GitLayout, evidence: Evidence) -> GitLayout:
 
 
 def _other_heads(git_dir: str, common: str, evidence: Evidence) -> Iterator[str]:
-    bare = config_value(evidence.read(os.path.join(common, "config")) or b"", "core", "bare")
-    if bare.lower() not in ("true", "yes", "on", "1"):
+    if not _is_bare(evidence.read(os.path.join(common, "config")) or b""):
         yield _head(common, evidence)
     folder = os.path.join(common, "worktrees")
     for name in evidence.names(folder)[:_MAX_WORKTREES]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ringfence.model import Access, Glob, Located, Rule, Zone, ZoneKind
+from ringfence.model import Access, Audience, Glob, Located, Rule, Zone, ZoneKind
 from ringfence.policy.guards import (
     FILES_ONLY,
     GIT_HOOKS_PATH,
@@ -12,6 +12,8 @@ from ringfence.policy.guards import (
     OWN_INSTALLATION,
     OWN_POLICY,
     USER_SETTINGS,
+    Guard,
+    Hold,
 )
 from ringfence.policy.paths import below
 from ringfence.policy.roots import links_on_the_way
@@ -21,15 +23,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
+    from ringfence.policy.asked import Sources
+    from ringfence.policy.evidence import Evidence
     from ringfence.policy.git_layout import GitLayout
     from ringfence.policy.roots import Locator
-    from ringfence.policy.texts import LayerText, Sources
+    from ringfence.policy.texts import LayerText
 
 SOURCE = "built in"
 _FILE_LAYERS = (Layer.PROJECT, Layer.USER, Layer.SITE)
 
 
-def guard_globs(writable: Sequence[str], off: Collection[str]) -> list[Glob]:
+def guard_globs(writable: Sequence[str], off: Collection[str], git_config: str) -> list[Glob]:
     """Every guard of the table below every writable tree, at any depth. `off` are the ids switched off."""
     globs = []
     # A tree inside another one is covered by the outer pattern.
@@ -37,17 +41,46 @@ def guard_globs(writable: Sequence[str], off: Collection[str]) -> list[Glob]:
     for guard in GUARDS:
         if guard.id not in off:
             rule = Rule(guard.id, SOURCE)
+            audience = _audience(guard, git_config)
             for pattern in guard.patterns:
-                globs += [_glob(base, pattern, rule) for base in bases]
+                globs += [_glob(base, pattern, rule, audience) for base in bases]
     return globs
 
 
-def _glob(base: str, pattern: str, rule: Rule) -> Glob:
+def repository_globs(
+    layouts: Sequence[GitLayout], writable: Sequence[str], off: Collection[str], git_config: str
+) -> list[Glob]:
+    """The `.git/...` guards for repositories that a writable tree holds under another name (`.bare`, a bare root)."""
+    globs = []
+    for folder in dict.fromkeys(
+        folder for each in layouts for folder in (each.git_dir, each.pointed) if folder
+    ):
+        if os.path.basename(folder) == ".git" or not any(below(folder, tree) for tree in writable):
+            continue
+        for guard in GUARDS:
+            for pattern in guard.patterns if guard.id not in off else ():
+                parts = tuple(pattern.split("/"))
+                if parts[0] == ".git" and len(parts) > 1:
+                    rule, audience = Rule(guard.id, SOURCE), _audience(guard, git_config)
+                    globs.append(
+                        Glob(folder, False, parts[1:], Access.READ, ZoneKind.GUARD, rule, audience=audience)
+                    )
+    return globs
+
+
+def _audience(guard: Guard, git_config: str) -> Audience:
+    """Who a guard is held against; `git_config = "guard"` holds that one file against programs, too."""
+    text_only = guard.hold is Hold.TEXT and not (guard.id == "git-config" and git_config == "guard")
+    return Audience.TEXT if text_only else Audience.ALL
+
+
+def _glob(base: str, pattern: str, rule: Rule, audience: Audience) -> Glob:
     parts = tuple(pattern.split("/"))
-    return Glob(base, True, parts, Access.READ, ZoneKind.GUARD, rule, exact=rule.id in FILES_ONLY)
+    exact = rule.id in FILES_ONLY
+    return Glob(base, True, parts, Access.READ, ZoneKind.GUARD, rule, exact, audience)
 
 
-def placed_guards(  # noqa: PLR0917 - six inputs of six kinds
+def placed_guards(
     layers: Sequence[LayerText],
     layouts: Sequence[GitLayout],
     sources: Sources,
@@ -68,8 +101,7 @@ def placed_guards(  # noqa: PLR0917 - six inputs of six kinds
     hooks = [layout.hooks_path for layout in layouts if layout.hooks_path]
     # husky's folder is rewritten by its own installer; its guard is for text only (guards.py).
     add(GIT_HOOKS_PATH.id, [path for path in hooks if "/.husky" not in path])
-    named = [layer.source for layer in layers if layer.layer in _FILE_LAYERS]
-    add(OWN_POLICY.id, [path for path in named if os.path.basename(path) != FILE_NAME])
+    add(OWN_POLICY.id, [layer.source for layer in layers if _needs_guard(layer, locator)])
     if add(OWN_INSTALLATION.id, sources.installation):
         notes.append(
             "ringfence runs from inside a writable tree, so agents cannot change that installation;"
@@ -77,6 +109,63 @@ def placed_guards(  # noqa: PLR0917 - six inputs of six kinds
         )
     add(USER_SETTINGS.id, _user_settings(sources.home, writable))
     return zones, notes
+
+
+def _needs_guard(layer: LayerText, locator: Locator) -> bool:
+    """A policy file that the pattern `ringfence.toml` does not cover: another name, or a link to one."""
+    site = locator.locate(layer.source) if layer.layer in _FILE_LAYERS else None
+    usual = isinstance(site, Located) and site.path == layer.source
+    return site is not None and not (usual and os.path.basename(layer.source) == FILE_NAME)
+
+
+def linked_guards(
+    writable: Sequence[str], off: Collection[str], git_config: str, evidence: Evidence, locator: Locator
+) -> tuple[list[Zone], list[Glob], list[str]]:
+    """Guarded names of a writable tree's top that are links: the guard must stand where they lead, too.
+
+    `.claude -> tools/claude` would otherwise leave the files themselves open under their other name. Nested
+    folders are not looked through.
+    """
+    zones: list[Zone] = []
+    globs: list[Glob] = []
+    notes = []
+    for tree in writable:
+        for guard in GUARDS if os.path.isdir(tree) else ():
+            # A `.git` that is a link is a folder under another name: its parts are guarded, not all of it.
+            for pattern in guard.patterns if guard.id not in (*off, *FILES_ONLY) else ():
+                parts = pattern.split("/")
+                size = next((i for i, part in enumerate(parts) if "*" in part or "?" in part), len(parts))
+                name = "/".join((tree.rstrip("/"), *parts[:size]))
+                if not size or not _runs_through_link(tree, parts[:size], evidence):
+                    continue
+                site = locator.locate(name)
+                if not isinstance(site, Located) or not any(below(site.path, each) for each in writable):
+                    continue
+                rule = Rule(guard.id, SOURCE)
+                audience = _audience(guard, git_config)
+                if size == len(parts):
+                    zones.append(Zone(site.path, Access.READ, ZoneKind.GUARD, rule, audience))
+                else:
+                    rest = tuple(parts[size:])
+                    globs.append(
+                        Glob(site.path, False, rest, Access.READ, ZoneKind.GUARD, rule, audience=audience)
+                    )
+                notes.append(f"{name} is guarded and runs through a link; guarded at {site.path} as well")
+    return zones, globs, notes
+
+
+def _runs_through_link(tree: str, parts: Sequence[str], evidence: Evidence) -> bool:
+    """Whether a component below `tree` is a link. Behind an absent one nothing is asked: it being absent is
+    evidence, and when it comes into being the snapshot is stale."""
+    at = tree.rstrip("/")
+    for part in parts:
+        at = f"{at}/{part}"
+        target = evidence.link(at)
+        if target is None:
+            return False
+        if target:
+            return True
+    return False
 
 
 def _user_settings(home: str | None, writable: Sequence[str]) -> list[str]:

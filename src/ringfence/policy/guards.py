@@ -35,7 +35,7 @@ class Guard(Record):
 
 
 GUARDS: tuple[Guard, ...] = (
-    # --- git ---------------------------------------------------------------------------------------------
+    # --- git --------------------------------------------------------------------------------------------
     Guard("git-hooks", (".git/hooks",), "git runs them at the owner's next commit, switch or push"),
     Guard(
         "git-config",
@@ -85,9 +85,9 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "husky", (".husky",), "git hooks of husky; its installer rewrites them, so programs may", Hold.TEXT
     ),
-    # --- ringfence ---------------------------------------------------------------------------------------
+    # --- ringfence --------------------------------------------------------------------------------------
     Guard("own-config", ("ringfence.toml",), "the fence itself"),
-    # --- agents ------------------------------------------------------------------------------------------
+    # --- agents -----------------------------------------------------------------------------------------
     Guard(
         "claude",
         (".claude/settings*.json", ".claude/hooks", ".claude/plugins", ".mcp.json"),

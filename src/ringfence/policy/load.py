@@ -13,18 +13,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ringfence.model import Policy, Site
+    from ringfence.policy.asked import Sources
     from ringfence.policy.compile import Compiled
-    from ringfence.policy.texts import FileSeen, LayerText, RootSeen, Sources
+    from ringfence.policy.texts import FileSeen, LayerText, LinkSeen, RootSeen
 
 
 class Loaded(Record):
-    """A compiled policy with everything that led to it. `files` and `roots` are what a snapshot compares."""
+    """A compiled policy and everything that led to it; a snapshot compares the last three."""
 
     policy: Policy
     compiled: Compiled
     layers: tuple[LayerText, ...]
     files: tuple[FileSeen, ...]
     roots: tuple[RootSeen, ...]
+    links: tuple[LinkSeen, ...]
 
 
 def load(sources: Sources, locate: Callable[[str], Site]) -> Loaded:
@@ -37,4 +39,4 @@ def load(sources: Sources, locate: Callable[[str], Site]) -> Loaded:
     locator = Locator(locate)
     layers = tuple(gather(sources, evidence, locator))
     compiled = compile_policy(layers, restrict, sources, evidence, locator)
-    return Loaded(compiled.policy, compiled, layers, evidence.seen, locator.seen)
+    return Loaded(compiled.policy, compiled, layers, evidence.seen, locator.seen, evidence.links)

@@ -7,17 +7,25 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 
 _GROUP_OR_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
-def stranger(facts: os.stat_result, uid: int) -> str:
+def current_uid() -> int | None:
+    """Who we are; None where files have no POSIX owner, and then nobody counts as a stranger."""
+    return None if sys.platform == "win32" else os.getuid()
+
+
+def stranger(facts: os.stat_result, uid: int | None) -> str:
     """Why someone other than `uid` and root could have written the file that `facts` describe; "" if nobody
     could.
 
     A group that is the owner's private one (same name, no other member; the default of Debian and Fedora,
     whose umask 002 makes every file group-writable) counts as the owner.
     """
+    if uid is None:
+        return ""
     if facts.st_uid not in (0, uid):
         return f"it belongs to user {_name(facts.st_uid)}"
     if facts.st_mode & stat.S_IWOTH:
@@ -27,13 +35,13 @@ def stranger(facts: os.stat_result, uid: int) -> str:
     return ""
 
 
-def stranger_above(path: str, uid: int) -> str:
+def stranger_above(path: str, uid: int | None) -> str:
     """The same for the folders that lead to `path`: whoever may write one of them may put another file there.
 
     A sticky folder (/tmp) lets nobody rename what belongs to others, so it counts as closed.
     """
     folder = os.path.dirname(path)
-    while True:
+    while uid is not None:
         try:
             facts = os.stat(folder)
         except OSError:
@@ -46,6 +54,7 @@ def stranger_above(path: str, uid: int) -> str:
         if folder == os.path.dirname(folder):
             return ""
         folder = os.path.dirname(folder)
+    return ""
 
 
 def _private_group(gid: int, uid: int) -> bool:

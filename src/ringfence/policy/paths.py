@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import os
+import sys
+
+LIST_SEPARATOR = ";" if sys.platform == "win32" else ":"  # os.pathsep; `os` is not free and this file is hot
 
 
 class PathTextError(Exception):
@@ -29,16 +31,14 @@ def spell(text: str, folder: str, home: str | None) -> str:
         raise PathTextError(f'variables are not expanded: "{text}"', 'write "~/..." or the whole path')
     if "://" in text or text.startswith("file:"):
         raise PathTextError(f'this is a URL, not a path: "{text}"')
-    if text != text.strip():
-        raise PathTextError(f'the path begins or ends with a blank: "{text}"')
     if text == "~" or text.startswith("~/"):
-        if not home or not os.path.isabs(home):
+        if not home or not home.startswith("/"):
             raise PathTextError(f'"{text}" needs a home folder and HOME is not set to one')
         return home.rstrip("/") + text[1:] if home != "/" or text != "~" else "/"
     if text.startswith("~"):
         hint = 'write "~/..." for your own home, the whole path for another, "./~..." for a name with a tilde'
         raise PathTextError(f'only your own home can be written with a tilde: "{text}"', hint)
-    return os.path.join(folder, text)
+    return text if text.startswith("/") else folder.rstrip("/") + "/" + text
 
 
 def below(path: str, root: str) -> bool:

@@ -1,15 +1,10 @@
 """Policy text to LayerText: keys, types and values checked, every value with its place.
 
 Never a silently weaker fence: what is unknown, doubled or of the wrong type is a PolicyError with file, line,
-column and the nearest valid spelling. Cold path: tomllib, difflib and re are fine here.
+column and the nearest valid spelling. tomllib is loaded only where there is a file, difflib only for an error.
 """
 
 from __future__ import annotations
-
-import difflib
-import re
-import tomllib
-from typing import Any
 
 from ringfence.errors import PolicyError
 from ringfence.policy.globs import WILD, split
@@ -23,11 +18,11 @@ from ringfence.records import assert_never
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any
 
     from ringfence.policy.toml_spans import Path, Spans
 
 MAX_BYTES = 1 << 20  # a policy is a page of text; a larger file is a mistake or an attack on the hook's time
-_AT_LINE = re.compile(r" ?\(at (?:line (\d+), column (\d+)|end of document)\)$")
 _KINDS = {
     bool: "true or false",
     int: "a number",
@@ -59,6 +54,8 @@ class _Reader:
 
 def nearest(word: str, words: Iterable[str]) -> str:
     """The sentence naming the closest valid word, or all of them."""
+    import difflib
+
     known = list(words)
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
     return f'did you mean "{close[0]}"?' if close else "one of: " + ", ".join(known)
@@ -71,7 +68,7 @@ def check_word(key: Key, value: str) -> str | None:
     return f'{key.name} = "{value}" is not known; {nearest(value, key.values)}'
 
 
-def read(  # noqa: PLR0917 - six facts about one file, all needed
+def read(
     content: bytes, source: str, folder: str, home: str | None, layer: Layer, trusted: bool
 ) -> LayerText:
     """Read one policy file.
@@ -105,25 +102,33 @@ def _parse(content: bytes, source: str) -> tuple[dict[str, Any], Spans]:
         raise PolicyError(
             "the file begins with a byte order mark", source, 1, 1, "save it as UTF-8 without one"
         )
+    import tomllib
+
     try:
         data = tomllib.loads(text)
     except RecursionError:
         raise PolicyError("arrays or tables nest too deeply", source) from None
     except ValueError as error:  # TOMLDecodeError, and the odd ValueError of a date or a huge number
-        message = str(error)
-        match = _AT_LINE.search(message)
-        message = "not valid TOML: " + _AT_LINE.sub("", message)
-        if match and match[1]:
-            raise PolicyError(message, source, int(match[1]), int(match[2])) from None
-        if match:
-            lines = text.rstrip("\n").split("\n")
-            raise PolicyError(message, source, len(lines), len(lines[-1]) + 1) from None
-        raise PolicyError(message, source) from None
+        raise _not_toml(str(error), text, source) from None
     try:
         return data, spans(text)
     except SpanError:
         # The policy is understood, only its places are lost: say "file" instead of "file:line".
         return data, {}
+
+
+def _not_toml(message: str, text: str, source: str) -> PolicyError:
+    """tomllib says where in words: "(at line 3, column 7)" or "(at end of document)"."""
+    import re
+
+    where = re.search(r" ?\(at (?:line (\d+), column (\d+)|end of document)\)$", message)
+    if where is None:
+        return PolicyError(f"not valid TOML: {message}", source)
+    message = f"not valid TOML: {message[: where.start()]}"
+    if where[1]:
+        return PolicyError(message, source, int(where[1]), int(where[2]))
+    lines = text.rstrip("\n").split("\n")
+    return PolicyError(message, source, len(lines), len(lines[-1]) + 1)
 
 
 def _take(reader: _Reader, out: LayerText, key: Key, value: Any, home: str | None) -> LayerText:
@@ -204,6 +209,7 @@ def _tables(reader: _Reader, out: LayerText, key: Key, value: Any, home: str | N
 def _zone(reader: _Reader, out: LayerText, home: str | None, at: Path, item: dict[str, str]) -> ZoneText:
     """One `[[zone]]`. A leading `**` means "anywhere" outside a project's file."""
     text = item["path"]
+    _refuse_blanks(reader, at, text)
     try:
         pattern = split(text)
         folder = out.folder
@@ -226,7 +232,14 @@ def _check_field(reader: _Reader, key: Key, field: Field, path: Path, given: Any
         raise reader.fail(path, f'{field.name} = "{given}" is not known; {nearest(given, field.values)}')
 
 
+def _refuse_blanks(reader: _Reader, at: Path, text: str) -> None:
+    """In a file that somebody wrote by hand this is a slip; in a flag it may be a name."""
+    if text != text.strip():
+        raise reader.fail(at, f'the path begins or ends with a blank: "{text}"')
+
+
 def _path(reader: _Reader, folder: str, home: str | None, at: Path, text: str) -> PathText:
+    _refuse_blanks(reader, at, text)
     try:
         return PathText(text, spell(text, folder, home), reader.place(at))
     except PathTextError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 
 from ringfence.errors import PolicyError
@@ -35,9 +34,9 @@ class Locator:
     @property
     def seen(self) -> tuple[RootSeen, ...]:
         return tuple(
-            RootSeen(spelled, site.path, site.exists, site.is_dir)
+            RootSeen(spelled, site.path, site.is_dir)
             if isinstance(site, Located)
-            else RootSeen(spelled, "", exists=False, is_dir=False)
+            else RootSeen(spelled, "", is_dir=False)
             for spelled, site in self._seen.items()
         )
 
@@ -76,6 +75,8 @@ def _nearest_sibling(path: str) -> str:
         while not os.path.isdir(parent):
             parent = os.path.dirname(parent)
         return f"the part that exists is {parent}"
+    import difflib
+
     close = difflib.get_close_matches(os.path.basename(path), names, n=1, cutoff=0.5)
     return (
         f"did you mean {os.path.join(parent, close[0])}?"

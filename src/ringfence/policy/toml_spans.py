@@ -36,7 +36,7 @@ class _Scanner:
         self.spans: dict[Path, tuple[int, int]] = {}
         self.counts: dict[Path, int] = {}
 
-    # --- small steps -------------------------------------------------------------------------------------
+    # --- small steps -----------------------------------------------------------------------------------
 
     def here(self) -> tuple[int, int]:
         return self.line, self.at - self.line_start + 1
@@ -66,7 +66,7 @@ class _Scanner:
             else:
                 return
 
-    # --- keys --------------------------------------------------------------------------------------------
+    # --- keys ------------------------------------------------------------------------------------------
 
     def key(self) -> list[tuple[str, tuple[int, int]]]:
         """A dotted key: each part with the place where it begins."""
@@ -124,7 +124,7 @@ class _Scanner:
         while self.text[self.at] == quote:
             self.at += 1
 
-    # --- values ------------------------------------------------------------------------------------------
+    # --- values ----------------------------------------------------------------------------------------
 
     def value(self, path: Path) -> None:
         char = self.text[self.at]
@@ -177,7 +177,7 @@ class _Scanner:
         self.blanks()
         self.value(path)
 
-    # --- the document ------------------------------------------------------------------------------------
+    # --- the document ----------------------------------------------------------------------------------
 
     def header(self) -> Path:
         """`[a.b]` or `[[a.b]]`: the table that the following pairs belong to."""

@@ -7,12 +7,11 @@ file, and any copy of it somewhere else, is untrusted again.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 
 from ringfence.errors import PolicyError
-from ringfence.policy.ownership import stranger
+from ringfence.policy.ownership import current_uid, stranger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +23,8 @@ _MODE = 0o600
 
 def mark_path(state: str, path: str, content: bytes) -> str:
     """Where the mark of this file with this content stands. `path` is physical."""
+    import hashlib
+
     name = os.fsencode(path)
     digest = hashlib.sha256(len(name).to_bytes(4, "big") + name + content).hexdigest()
     return os.path.join(state, _FOLDER, digest)
@@ -47,7 +48,7 @@ def trust(state: str, path: str, content: bytes) -> str:
     folder = os.path.dirname(mark)
     os.makedirs(folder, mode=0o700, exist_ok=True)
     _refuse_strangers(folder, os.stat(folder))
-    staged = f"{mark}.{os.getpid()}"
+    staged = f"{mark}.{os.urandom(8).hex()}"
     handle = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, _MODE)
     try:
         os.write(handle, os.fsencode(path) + b"\n")
@@ -67,7 +68,7 @@ def distrust(state: str, path: str, content: bytes) -> bool:
 
 
 def _refuse_strangers(path: str, facts: os.stat_result) -> None:
-    if why := stranger(facts, os.getuid()):
+    if why := stranger(facts, current_uid()):
         hint = "see who wrote it; delete it and run `ringfence policy trust` again"
         raise PolicyError(f"cannot be believed: {why}", path, hint=hint)
     if stat.S_IMODE(facts.st_mode) & 0o022:

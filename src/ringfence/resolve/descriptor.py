@@ -155,11 +155,16 @@ class _Walk:
                 close(self.fd)
         if not self.folds or not isinstance(site, Located):
             return site
+        folded = fold_text(path)
+        if folded == path:  # the `..` stands in a link's text, which nobody folds
+            return site
         # `..` behind a missing component: a program that folds text first reads another path.
-        other = locate(fold_text(path), self.follow_leaf)
+        other = locate(folded, self.follow_leaf)
         if not isinstance(other, Located):
             return other
-        return site if other.path == site.path else site._replace(folded=other.path)
+        return site._replace(
+            folded=other.path if other.path != site.path else "", magic=site.magic or other.magic
+        )
 
     def _steps(self, name: bytes) -> Site:
         proc_dev = _proc_device()

@@ -1,0 +1,245 @@
+"""From a policy to a program that an engine holds. Hot: `run` and `shell` walk this line for every command.
+
+policy -> what to hold (Confinement) -> what this kernel can (Capabilities) -> the weakest engine that holds every
+rule some engine can hold -> launch. Nothing is run below the policy's `minimum`.
+"""
+
+from __future__ import annotations
+
+from _stat import S_ISDIR
+from posix import listdir, lstat
+from sys import platform
+
+from ringfence.decide import match_name
+from ringfence.enforce import launch as launcher
+from ringfence.enforce.report import accepts, without_engine
+from ringfence.errors import NotEnforcedError
+from ringfence.model import Access, Audience, Confinement, EnforcementReport, Strength, Zone, ZoneKind
+from ringfence.records import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ringfence.model import Capabilities, Glob, Policy, RuleStrength
+
+
+def confinement(policy: Policy, files: Sequence[str] = ()) -> Confinement:
+    """What an engine must hold for a program under `policy`; `files` are single files it may write beside."""
+    writable: list[Zone] = []
+    carve_outs: list[Zone] = []
+    masked: list[Zone] = []
+    absent: list[Zone] = []
+    if not policy.restricted:
+        writable.append(Zone("/", Access.WRITE, ZoneKind.WORKSPACE, policy.default))
+    for zone in policy.zones:
+        if zone.access is Access.WRITE:
+            if _exists(zone.root):
+                writable.append(zone)
+            elif zone.kind is not ZoneKind.SCRATCH:
+                absent.append(zone)
+        elif not _exists(zone.root):
+            absent.append(zone)
+        else:
+            (masked if zone.access is Access.NONE else carve_outs).append(zone)
+    for zone in _placed(policy):
+        there = _exists(zone.root)
+        (absent if not there else masked if zone.access is Access.NONE else carve_outs).append(zone)
+    roots = [zone.root for zone in writable]
+    return Confinement(
+        tuple(writable),
+        tuple(files),
+        tuple(zone for zone in carve_outs if _under(zone.root, roots)),
+        tuple(masked),
+        tuple(absent),
+        policy.shell_reads,
+    )
+
+
+def _placed(policy: Policy) -> list[Zone]:
+    """Every pattern at the top of its tree; wildcards in the last component by what is there. Deeper matches would
+    need a walk of the whole tree for each command: they are held by the hook, and said so."""
+    zones: list[Zone] = []
+    for glob in policy.globs:
+        if glob.audience is Audience.TEXT:
+            continue
+        zones.extend(Zone(root, glob.access, glob.kind, glob.rule) for root in placed(glob))
+    return zones
+
+
+def placed(glob: Glob) -> list[str]:
+    """The paths that a pattern names at the top of its tree: its literal one, or those its wildcard matches now."""
+    folder = "/".join((glob.base.rstrip("/"), *glob.parts[:-1]))
+    last = glob.parts[-1]
+    if any(c in part for part in glob.parts[:-1] for c in "*?["):
+        return []
+    if not any(c in last for c in "*?["):
+        root = f"{folder}/{last}"
+        return [] if glob.exact and _is_folder(root) else [root]
+    try:
+        names = listdir(folder.encode("utf-8", "surrogateescape"))
+    except OSError:
+        return []
+    texts = [name.decode("utf-8", "surrogateescape") for name in names]
+    return [f"{folder}/{name}" for name in sorted(texts) if match_name(last, name)]
+
+
+def _exists(path: str) -> bool:
+    try:
+        lstat(path.encode("utf-8", "surrogateescape"))
+    except OSError:
+        return False
+    return True
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return S_ISDIR(lstat(path.encode("utf-8", "surrogateescape")).st_mode)
+    except OSError:
+        return False
+
+
+def _under(path: str, roots: Sequence[str]) -> bool:
+    return any(path == root or root == "/" or path.startswith(root + "/") for root in roots)
+
+
+ENGINES = ("auto", "mounts", "landlock")
+
+
+class Attempt(Record):
+    """One engine to try: `confine` runs in the child, before exec, and returns what really holds there."""
+
+    engine: str
+    confine: Callable[[], EnforcementReport]
+
+
+def attempts(
+    wanted: Confinement, cwd: str, env: Mapping[str, str], engine: str, here: Capabilities | None
+) -> list[Attempt]:
+    """The engines to try, in order. `mounts` first: it alone holds carve-outs, masks and metadata.
+
+    Whether user namespaces are open is found out by entering one, which costs nothing where they are. `here` pins
+    the capabilities in tests.
+    """
+    if platform != "linux":
+        report = without_engine(wanted, f"ringfence has no engine for {platform} yet")
+        return [Attempt("none", lambda: report)]
+    from ringfence.kernel.probe import capabilities
+
+    kernel = capabilities(("landlock", "seccomp")) if here is None else here
+    found = []
+    if engine in ("auto", "mounts") and (here is None or (here.userns and here.mount_api)):
+        found.append(Attempt("mounts", lambda: _by_mounts(wanted, cwd, env, kernel)))
+    if engine in ("auto", "landlock"):
+        found.append(Attempt("landlock", lambda: _by_landlock(wanted, kernel)))
+    return found
+
+
+def _by_mounts(
+    wanted: Confinement, cwd: str, env: Mapping[str, str], kernel: Capabilities
+) -> EnforcementReport:
+    from ringfence.enforce import mounts
+
+    return mounts.confine_self(wanted, mounts.Standing(cwd, env), kernel)
+
+
+def _by_landlock(wanted: Confinement, kernel: Capabilities) -> EnforcementReport:
+    from ringfence.enforce import landlock, plan
+
+    planned = plan.plan(wanted, kernel)
+    return planned if isinstance(planned, EnforcementReport) else landlock.confine_self(planned)
+
+
+def weaknesses(policy: Policy, report: EnforcementReport) -> str:
+    """Why nothing may be run: each rule that is held more weakly than the policy's minimum; "" if none is."""
+    short = accepts(report, policy.minimum, policy.strict)
+    if not short:
+        return ""
+    lines = "\n".join(f"    {held.rule}: {held.subject}: {held.strength} ({held.why})" for held in short)
+    least = f'"{policy.minimum}"{" for every rule" if policy.strict else ""}'
+    return (
+        f"nothing was run: the {report.engine} engine ({report.detail}) does not hold\n{lines}\n"
+        f"  the policy asks for {least}; to accept less write {_weaker(short, policy)} in your own policy file, "
+        "or move the tree out of the workspace"
+    )
+
+
+def _weaker(short: tuple[RuleStrength, ...], policy: Policy) -> str:
+    if policy.strict and not any(held.boundary for held in short):
+        return "strict = false"
+    worst = Strength.NOT_HERE if any(held.strength is Strength.NOT_HERE for held in short) else Strength.HOOK
+    return f'minimum = "{"none" if worst is Strength.NOT_HERE else worst}"'
+
+
+class Ran(Record):
+    """How it went: the launcher's outcome, the report of the engine that stood ("" engines are said in `missed`)."""
+
+    outcome: launcher.Outcome
+    report: EnforcementReport | None
+    missed: tuple[str, ...]
+
+
+def run_confined(
+    policy: Policy,
+    program: launcher.Program,
+    *,
+    cwd: str,
+    env: Mapping[str, str],
+    files: Sequence[str] = (),
+    engine: str = "auto",
+    here: Capabilities | None = None,
+    after: Callable[[int], None] | None = None,
+    told: Callable[[EnforcementReport], None] | None = None,
+) -> Ran:
+    """Run `program` under the policy, by the first engine that can be built. Nothing runs below `minimum`.
+
+    `env` is what the program will see. `told` gets the report of what really holds, before the program starts.
+    """
+    from ringfence.pipelines.aftermath import Watch
+
+    wanted = confinement(policy, files)
+    watch = Watch(policy, wanted, placed)
+    missed: list[str] = []
+    seen: list[EnforcementReport] = []
+
+    def accept(report: EnforcementReport) -> bool:
+        seen.append(report)
+        if told is not None:
+            told(report._replace(notes=(*missed, *report.notes)))
+        return not accepts(report, policy.minimum, policy.strict)
+
+    def ended(status: int) -> None:
+        from ringfence.pipelines.say import complain
+
+        for line in watch.after():
+            complain(f"ringfence: after the fact: {line}")
+        if after is not None:
+            after(status)
+
+    outcome: launcher.Outcome | None = None
+    for attempt in attempts(wanted, cwd, env, engine, here):
+        outcome = launcher.launch(program, attempt.confine, accept, ended)
+        if not isinstance(outcome, launcher.NotConfined):
+            break
+        missed.append(f"{attempt.engine}: {outcome.why}")
+    if outcome is None:
+        raise NotEnforcedError(
+            f"nothing was run: the {engine} engine is not to be had here", "ringfence doctor"
+        )
+    return Ran(outcome, seen[-1] if seen else None, tuple(missed))
+
+
+def end(policy: Policy, ran: Ran) -> int:
+    """The wrapper's own end: the program's status or signal, or our message and exit status."""
+    outcome = ran.outcome
+    if isinstance(outcome, launcher.Finished):
+        return launcher.imitate(outcome.status)
+    from ringfence.pipelines.say import complain
+
+    if isinstance(outcome, launcher.Declined):
+        complain(f"ringfence: {weaknesses(policy, outcome.report)}")
+    else:
+        complain(f"ringfence: {launcher.explain(outcome)}")
+    for line in ran.missed:
+        complain(f"ringfence: {line}")
+    return launcher.exit_code(outcome)

@@ -1,0 +1,164 @@
+"""`ringfence doctor`: what this machine can hold, per rule, and the proof that the fence bites."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+
+from ringfence.enforce.launch import Program
+from ringfence.enforce.report import accepts, without_engine
+from ringfence.errors import EXIT_NOT_ENFORCED, EXIT_OK
+from ringfence.pipelines import compose, launchers, session
+from ringfence.pipelines.confine import confinement, run_confined
+from ringfence.pipelines.words import flag_words
+from ringfence.records import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ringfence.model import Capabilities, EnforcementReport, Policy, RuleStrength, Strength
+    from ringfence.policy.asked import Flags
+
+
+class Proof(Record):
+    """One attempt in a child. `held` is what the fence should do with it."""
+
+    name: str
+    unfenced: bool  # the same attempt lands without the fence; if not, it proves nothing
+    held: bool
+
+
+class Diagnosis(Record):
+    """What doctor found. `short` are the rules below the policy's minimum."""
+
+    capabilities: tuple[tuple[str, str], ...]
+    restricted: bool
+    workspace: tuple[str, ...]
+    report: EnforcementReport
+    short: tuple[RuleStrength, ...]
+    proofs: tuple[Proof, ...]
+    linked: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def status(self) -> int:
+        bites = all(proof.held for proof in self.proofs if proof.unfenced)
+        return EXIT_OK if bites and not self.short and self.restricted else EXIT_NOT_ENFORCED
+
+
+def diagnose(flags: Flags, engine: str = "auto") -> Diagnosis:
+    """Probe, choose an engine as `run` would, and try it."""
+    env = compose.process_environment()
+    cwd = compose.process_cwd()
+    loaded = compose.load_policy(flags, env, cwd, env.get("HOME") or None)
+    name = session.session_name("", "")
+    policy = session.with_session(loaded.policy, name)
+    here = _capabilities()
+    session.prepare(policy, name)
+    try:
+        report, missed = _stand(policy, cwd, env, engine)
+        proofs = _proofs(flags, engine) if policy.restricted else ()
+    finally:
+        session.end(name)
+    short = accepts(report, policy.minimum, policy.strict)
+    return Diagnosis(
+        _table(here),
+        policy.restricted,
+        policy.workspace,
+        report,
+        short,
+        proofs,
+        _hard_linked(policy),
+        (*policy.notes, *missed, *report.notes),
+    )
+
+
+def _stand(
+    policy: Policy, cwd: str, env: dict[str, str], engine: str
+) -> tuple[EnforcementReport, tuple[str, ...]]:
+    """What really holds: the fence is built around a program that does nothing, and reports from inside."""
+    seen: list[EnforcementReport] = []
+    ran = run_confined(policy, Program(["true"], env), cwd=cwd, env=env, engine=engine, told=seen.append)
+    if seen:
+        return seen[-1], ran.missed
+    return without_engine(confinement(policy), "no engine could be built"), ran.missed
+
+
+def _capabilities() -> Capabilities | None:
+    if sys.platform != "linux":
+        return None
+    from ringfence.kernel.probe import capabilities
+
+    return capabilities()
+
+
+def _table(here: Capabilities | None) -> tuple[tuple[str, str], ...]:
+    if here is None:
+        return (("system", sys.platform), ("engine", "none yet on this system: rules are held by the hook"))
+    missing = dict(here.why_not)
+    rows = [("system", f"{here.system} {os.uname().release}")]
+    rows.append(
+        ("landlock", f"ABI {here.landlock}" if here.landlock else f"no: {missing.get('landlock', '')}")
+    )
+    for feature, there in (
+        ("seccomp", here.seccomp),
+        ("userns", here.userns),
+        ("mount_api", here.mount_api),
+        ("overlay", here.overlay),
+    ):
+        rows.append((feature, "yes" if there else f"no: {missing.get(feature, 'missing')}"))
+    return tuple(rows)
+
+
+def _proofs(flags: Flags, engine: str) -> tuple[Proof, ...]:
+    """Write outside, by the very program that users start, with and without the fence."""
+    folder = tempfile.mkdtemp(prefix="ringfence-doctor-")
+    try:
+        target = os.path.join(folder, "outside")
+        script = f": > {target}"
+        alone = subprocess.run(["/bin/sh", "-c", script], check=False, capture_output=True)
+        lands = alone.returncode == 0 and os.path.exists(target)
+        if lands:
+            os.unlink(target)
+        words = [sys.executable, "-I", "-S", launchers.start_file(), "run", "--engine", engine]
+        words += [*flag_words(flags), "--"]
+        subprocess.run([*words, "/bin/sh", "-c", script], check=False, capture_output=True, timeout=60)
+        held = not os.path.exists(target)
+        return (Proof(f"a write to {target}, outside the workspace", lands, held),)
+    finally:
+        import shutil
+
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+_LOOK = 20_000  # directory entries looked at for hard links
+
+
+def _hard_linked(policy: Policy) -> tuple[str, ...]:
+    """Files in the workspace with another name: a program can write through them; no engine can tell."""
+    found: list[str] = []
+    left = _LOOK
+    for root in policy.workspace:
+        stack = [root]
+        while stack and left > 0 and len(found) < 20:
+            try:
+                entries = list(os.scandir(stack.pop()))
+            except OSError:
+                continue
+            for entry in entries:
+                left -= 1
+                if entry.is_dir(follow_symlinks=False):
+                    if entry.name != ".git":  # git's own clones link objects
+                        stack.append(entry.path)
+                elif entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_nlink > 1:
+                    found.append(entry.path)
+    return tuple(found)
+
+
+def by_strength(report: EnforcementReport) -> dict[tuple[str, Strength, str], list[str]]:
+    """The report's rules gathered: (rule id, strength, why) to subjects."""
+    rows: dict[tuple[str, Strength, str], list[str]] = {}
+    for held in report.rules:
+        rows.setdefault((held.rule.id, held.strength, held.why), []).append(held.subject)
+    return rows

@@ -1,0 +1,110 @@
+"""`ringfence run -- PROGRAM …`: the engine alone, around any program, a whole agent included."""
+
+from __future__ import annotations
+
+from ringfence.enforce.launch import Program
+from ringfence.errors import EXIT_BUG, EXIT_USAGE, FenceError, UsageError
+from ringfence.pipelines import compose, session
+from ringfence.pipelines.confine import ENGINES, end, run_confined
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ringfence.model import EnforcementReport, Policy
+    from ringfence.policy.asked import Flags
+
+# Doors to processes outside that an agent leaves in its children's environment.
+DROPPED = ("CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN")
+
+
+def run(words: Sequence[str]) -> int:
+    """The hot door."""
+    from ringfence.pipelines.say import complain
+    from ringfence.pipelines.words import take_flags
+
+    try:
+        flags, options, program = take_flags(words, {"--report": False, "--engine": True})
+        if not program:
+            complain("ringfence: no program to run\n  ringfence run --workspace DIR -- PROGRAM ARGUMENTS…")
+            return EXIT_USAGE
+        return start(flags, program, report="--report" in options, engine=options.get("--engine", "auto"))
+    except FenceError as error:
+        complain(f"ringfence: {error}")
+        return error.exit_code
+    except Exception as error:  # noqa: BLE001 - the outermost door
+        complain(f"ringfence: a bug of ringfence, nothing was run: {type(error).__name__}: {error}")
+        return EXIT_BUG
+
+
+def start(flags: Flags, program: list[str], *, report: bool = False, engine: str = "auto") -> int:
+    """Run and return the exit status; dies by the program's own signal."""
+    from ringfence.pipelines.denials import Watch
+    from ringfence.pipelines.say import complain
+
+    env = compose.process_environment()
+    cwd = compose.process_cwd()
+    fence = compose.fence_for(flags, env, cwd)
+    name = session.session_name("", "")
+    policy = session.with_session(fence.policy, name)
+    if not policy.restricted:
+        complain("ringfence: NO FENCE around this program: no workspace is named; give --workspace DIR")
+    session.prepare(policy, name)
+    watch = Watch(fence.with_policy(policy), " ".join(program), cwd, env)
+
+    def after(status: int) -> None:
+        watch.explain(status)
+        session.end(name)
+
+    inside = fenced_environment(env, policy, name)
+    ran = run_confined(
+        policy,
+        Program(program, utf8(inside)),
+        cwd=cwd,
+        env=inside,
+        engine=known_engine(engine),
+        after=after,
+        told=teller(report),
+    )
+    return end(policy, ran)
+
+
+def known_engine(name: str) -> str:
+    """The engine's name, or UsageError: a misspelt engine must not become another one."""
+    if name not in ENGINES:
+        raise UsageError(f"unknown engine {name!r}", f"one of: {', '.join(ENGINES)}")
+    return name
+
+
+def fenced_environment(env: dict[str, str], policy: Policy, name: str) -> dict[str, str]:
+    """The environment inside: the caller's, the session's folders, and the mark of a fence."""
+    made = {key: value for key, value in env.items() if key not in DROPPED}
+    made.update(session.environment(policy, name))
+    if policy.restricted:
+        made["RINGFENCE_FENCE"] = name
+    return made
+
+
+def utf8(env: dict[str, str]) -> dict[bytes, bytes]:
+    """As bytes, so that no locale stands between the caller's environment and the program's."""
+    return {
+        key.encode("utf-8", "surrogateescape"): value.encode("utf-8", "surrogateescape")
+        for key, value in env.items()
+    }
+
+
+def teller(wanted: bool) -> Callable[[EnforcementReport], None] | None:
+    """Print what holds, before the program starts; every weaker rule on a line of its own."""
+    if not wanted:
+        return None
+    from ringfence.pipelines.say import complain
+
+    def tell(report: EnforcementReport) -> None:
+        complain(f"ringfence: held by {report.engine}: {report.detail}")
+        for held in report.rules:
+            why = f" ({held.why})" if held.why else ""
+            complain(f"  {held.strength}: {held.rule.id}: {held.subject}{why}")
+        for note in report.notes:
+            complain(f"  note: {note}")
+
+    return tell

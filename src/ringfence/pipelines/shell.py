@@ -1,0 +1,149 @@
+"""`ringfence shell`: judge the text, then run the real shell under the engine.
+
+`-c TEXT`, `-lc TEXT`, a script file with arguments, or standard input: the words reach the real shell unchanged.
+"""
+
+from __future__ import annotations
+
+from posix import access
+
+from ringfence.enforce.launch import Program
+from ringfence.errors import EXIT_BUG, EXIT_REFUSED, FenceError
+from ringfence.model import Verdict
+from ringfence.pipelines import compose, session
+from ringfence.pipelines.confine import end, run_confined
+from ringfence.pipelines.run import fenced_environment, known_engine, utf8
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ringfence.model import CommandDecision
+    from ringfence.pipelines.fence import Fence
+    from ringfence.policy.asked import Flags
+
+_OPTIONS = {"--shell": True, "--session": True, "--install-as": True, "--engine": True}
+_SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/bin/sh")
+_TAKES_VALUE = ("-o", "+o", "-O", "+O", "--rcfile", "--init-file")
+
+
+def run(words: Sequence[str]) -> int:
+    """The hot door."""
+    from ringfence.pipelines.say import complain
+    from ringfence.pipelines.words import take_flags
+
+    try:
+        flags, options, rest = take_flags(words, _OPTIONS, short_ends=True)
+        if "--install-as" in options:
+            from ringfence.pipelines.launchers import write_shell
+
+            write_shell(options["--install-as"], flags, options.get("--shell", ""))
+            return 0
+        return start(
+            flags,
+            rest,
+            shell=options.get("--shell", ""),
+            name=options.get("--session", ""),
+            engine=options.get("--engine", "auto"),
+        )
+    except FenceError as error:
+        complain(f"ringfence: {error}")
+        return error.exit_code
+    except Exception as error:  # noqa: BLE001 - the outermost door
+        complain(f"ringfence: a bug of ringfence, nothing was run: {type(error).__name__}: {error}")
+        return EXIT_BUG
+
+
+def start(
+    flags: Flags,
+    words: list[str],
+    *,
+    shell: str = "",
+    name: str = "",
+    files: Sequence[str] = (),
+    engine: str = "auto",
+) -> int:
+    """Run the shell and return its exit status; dies by its signal. `files`: single files it may write beside."""
+    from ringfence.pipelines.denials import Watch
+
+    env = compose.process_environment()
+    cwd = compose.process_cwd()
+    fence = compose.fence_for(flags, env, cwd)
+    own = name or _session(env)
+    policy = session.with_session(fence.policy, own)
+    fence = fence.with_policy(policy)
+    program = shell or next((path for path in _SHELLS if access(path, 1)), "/bin/sh")
+    text = command_text(words)
+    if text and policy.restricted:
+        refused = _judge(fence, text, cwd, program)
+        if refused is not None:
+            return _refuse(fence, text, cwd, refused)
+    if not policy.restricted:
+        from ringfence.pipelines.say import complain
+
+        complain("ringfence: NO FENCE around this shell: no workspace is named; give --workspace DIR")
+    session.prepare(policy, own)
+    watch = Watch(fence, text, cwd, env)
+    inside = fenced_environment(env, policy, own)
+
+    def after(status: int) -> None:
+        watch.explain(status)
+        if own.startswith("call-"):
+            session.end(own)
+
+    ran = run_confined(
+        policy,
+        Program([program, *words], utf8(inside)),
+        cwd=cwd,
+        env=inside,
+        files=files,
+        engine=known_engine(engine),
+        after=after,
+    )
+    return end(policy, ran)
+
+
+def _session(env: dict[str, str]) -> str:
+    claude = env.get("CLAUDE_CODE_SESSION_ID", "")
+    return session.session_name("claude", claude) if claude else session.session_name("", "")
+
+
+def command_text(words: Sequence[str]) -> str:
+    """The TEXT of `-c TEXT` as a shell finds it (`-lc`, `-o pipefail -c`, …); "" for a script or standard input."""
+    at = 0
+    wants = False
+    while at < len(words):
+        word = words[at]
+        if word == "--":
+            at += 1
+            break
+        if word in _TAKES_VALUE:
+            at += 2
+            continue
+        if word[:2] == "--":
+            at += 1
+            continue
+        if word[:1] not in ("-", "+") or len(word) < 2:
+            break
+        wants = wants or (word[0] == "-" and "c" in word[1:])
+        at += 1
+    return words[at] if wants and at < len(words) else ""
+
+
+def _judge(fence: Fence, text: str, cwd: str, program: str) -> CommandDecision | None:
+    """A certain deny, or None: what the text does not tell is the engine's to hold."""
+    name = program.rpartition("/")[2]
+    decision = fence.check_command(text, cwd=cwd, shell=name if name in ("bash", "zsh") else "sh")
+    return decision if decision.verdict is Verdict.DENY else None
+
+
+def _refuse(fence: Fence, text: str, cwd: str, decision: CommandDecision) -> int:
+    from ringfence.pipelines.journal import record_command
+    from ringfence.pipelines.say import complain, reason
+
+    complain(f"ringfence: nothing was run: {decision.message}")
+    for use in decision.uses:
+        if use.verdict is Verdict.DENY:
+            complain(reason(use))
+            record_command(fence.policy, "shell", text, cwd, use)
+    return EXIT_REFUSED
