@@ -18,6 +18,7 @@ from ringfence.model import (
     Verdict,
     Zone,
     ZoneKind,
+    shown,
 )
 from ringfence.records import assert_never
 
@@ -97,12 +98,13 @@ class Index:
         self.pins = sorted(roots)
         self.globs = policy.globs
         names: dict[str, list[Glob]] = {}
-        wild: list[Glob] = []
+        wild: list[tuple[str, Glob]] = []
         for glob in policy.globs:
             # Any literal component will do as a trigger: a path without it cannot match.
             literal = next((part for part in glob.parts if not _is_wild(part)), None)
             if literal is None:
-                wild.append(glob)
+                needle = max(map(_longest_literal, glob.parts), key=len)
+                wild.append((fold(needle) if fold else needle, glob))
             else:
                 names.setdefault(fold(literal) if fold else literal, []).append(glob)
         self.names = names
@@ -113,34 +115,49 @@ class Index:
         )
 
 
-def nearest(index: Index, path: str) -> tuple[Zone | Glob | None, int]:
-    """The zone or glob that governs `path` (physical, folded) and the length of its root in characters."""
+_WRITES_ONLY = (ZoneKind.GUARD, ZoneKind.OWN)
+
+
+def nearest(index: Index, path: str, *, reading: bool = False) -> tuple[Zone | Glob | None, int]:
+    """The zone or glob that governs `path` (physical, folded) and the length of its root in characters.
+
+    Guards only take writes away: for a read they are passed over, so that none opens what another zone closes.
+    """
     roots = index.roots
     zone: Zone | None = None
     at = path
     while True:
         zone = roots.get(at)
-        if zone is not None:
+        if zone is not None and not (reading and zone.kind in _WRITES_ONLY):
             break
         cut = at.rfind("/")
         if cut <= 0:
             zone = roots.get("/")
             at = "/"
+            if zone is not None and reading and zone.kind in _WRITES_ONLY:
+                zone = None
             break
         at = at[:cut]
     size = len(at) if zone is not None else -1
-    if index.wild or not index.name_set.isdisjoint(path.split("/")):
-        return _nearest_glob(index, path, zone, size)
+    if not index.name_set.isdisjoint(path.split("/")):
+        return _nearest_glob(index, path, zone, size, reading)
+    for needle, _ in index.wild:
+        if needle in path:
+            return _nearest_glob(index, path, zone, size, reading)
     return zone, size
 
 
-def _nearest_glob(index: Index, path: str, zone: Zone | None, size: int) -> tuple[Zone | Glob | None, int]:
+def _nearest_glob(
+    index: Index, path: str, zone: Zone | None, size: int, reading: bool
+) -> tuple[Zone | Glob | None, int]:
     best: Zone | Glob | None = zone
     names = path.split("/")
-    candidates = list(index.wild)
+    candidates = [glob for needle, glob in index.wild if needle in path]
     for name in index.name_set.intersection(names):
         candidates.extend(index.names[name])
     for glob in candidates:
+        if reading and glob.kind in _WRITES_ONLY:
+            continue
         reach = glob_reach(index, glob, path)
         if reach > size or (
             reach == size and best is not None and _STRICTNESS[glob.access] > _STRICTNESS[best.access]
@@ -186,6 +203,24 @@ def _ends(parts: tuple[str, ...], names: list[str], start: int) -> Iterable[int]
             open_ends.append((done + 1, at + 1))
 
 
+def _longest_literal(part: str) -> str:
+    """The longest run of characters that every name which `part` matches must hold."""
+    best = run = ""
+    at = 0
+    while at < len(part):
+        if part[at] == "[":
+            close = part.find("]", at + 2 + (part[at + 1 : at + 2] in {"!", "^"}))
+            at = close if close > 0 else at
+            run = "" if close > 0 else run + "["
+        elif part[at] in "*?":
+            run = ""
+        else:
+            run += part[at]
+        best = max(best, run, key=len)
+        at += 1
+    return best
+
+
 def _is_wild(part: str) -> bool:
     return "*" in part or "?" in part or "[" in part
 
@@ -218,10 +253,10 @@ def _match_one(pattern: str, at: int, char: str) -> int:
     if head == "?":
         return 1
     if head == "[":
-        close = pattern.find("]", at + 2)
+        negate = pattern[at + 1 : at + 2] in ("!", "^")
+        close = pattern.find("]", at + 2 + negate)  # a bracket that comes first is a member
         if close > 0:
             body = pattern[at + 1 : close]
-            negate = body[0] in "!^"
             return (close - at + 1) if _in_set(body[negate:], char) != negate else 0
     return 1 if head == char and head != "*" else 0
 
@@ -290,7 +325,7 @@ def _judge_path(index: Index, op: Op, site: Located, path: str) -> Decision:
         if refused is not None:
             return refused
     if op is Op.READ:
-        zone, _ = nearest(index, at)
+        zone, _ = nearest(index, at, reading=True)
         return judge_read(index, zone, path)
     if site.sink and op in (Op.WRITE, Op.CREATE):
         return Decision(Verdict.ALLOW, "allow.sink", path, _SINK, "the null device keeps nothing", op)
@@ -302,7 +337,7 @@ def _judge_path(index: Index, op: Op, site: Located, path: str) -> Decision:
                 "root.holds",
                 path,
                 held.rule,
-                f"{_DOING[op]} {path} would take away {_name_of(held)}, which the policy names",
+                f"{_DOING[op]} {shown(path)} would take away {_name_of(held)}, which the policy names",
                 op,
                 "delete or move single files below it instead",
             )
@@ -313,7 +348,7 @@ def _judge_path(index: Index, op: Op, site: Located, path: str) -> Decision:
 def _judge_magic(index: Index, op: Op, site: Located, path: str) -> Decision | None:
     door = f"/proc (by {site.magic!r})" if site.magic else "/proc or /dev/fd"
     if op is not Op.READ:
-        why = f"{_DOING[op]} {path} through {door} means another object in each process"
+        why = f"{_DOING[op]} {shown(path)} through {door} means another object in each process"
         return Decision(Verdict.DENY, "magic.procfs", path, _MAGIC, why, op, "name the file itself")
     if site.magic and (not index.reads_free or index.has_masks):
         why = f"reading through {door} means another object in each process"
@@ -328,11 +363,11 @@ def judge_read(index: Index, zone: Zone | Glob | None, path: str) -> Decision:
             return Decision(
                 Verdict.ALLOW, "allow.read", path, index.policy.default, "reads are free", Op.READ
             )
-        why = f"reading {path}: it lies outside the workspace {_roots_text(index)} and every readable zone"
-        hint = f'grant it: [[zone]] path = "{_grant(path)}" access = "read", or reads = "anywhere"'
+        why = f"reading {shown(path)}: it lies outside the workspace {_roots_text(index)} and every readable zone"
+        hint = f'grant it: [[zone]] path = {toml_text(_grant(path))} access = "read", or reads = "anywhere"'
         return Decision(Verdict.DENY, "outside.read", path, index.policy.default, why, Op.READ, hint)
     if zone.access is Access.NONE:
-        why = f"reading {path}: the policy grants no access to {_name_of(zone)}"
+        why = f"reading {shown(path)}: the policy grants no access to {_name_of(zone)}"
         return Decision(Verdict.DENY, "zone.none", path, zone.rule, why, Op.READ)
     return Decision(Verdict.ALLOW, "allow." + zone.kind.value, path, zone.rule, _ALLOWED[zone.kind], Op.READ)
 
@@ -343,14 +378,14 @@ def judge_write(index: Index, op: Op, zone: Zone | Glob | None, path: str) -> De
         if not index.restricted:
             free = "no workspace is named, so nothing is fenced"
             return Decision(Verdict.ALLOW, "allow.unfenced", path, index.policy.default, free, op)
-        why = f"{_DOING[op]} {path}: it lies outside the workspace {_roots_text(index)}"
+        why = f"{_DOING[op]} {shown(path)}: it lies outside the workspace {_roots_text(index)}"
         return Decision(
             Verdict.DENY, "outside.write", path, index.policy.default, why, op, _way_out(index, path)
         )
     access = zone.access
     if access is Access.WRITE:
         return Decision(Verdict.ALLOW, "allow." + zone.kind.value, path, zone.rule, _ALLOWED[zone.kind], op)
-    doing = f"{_DOING[op]} {path}"
+    doing = f"{_DOING[op]} {shown(path)}"
     if access is Access.NONE:
         why = f"{doing}: the policy grants no access to {_name_of(zone)}"
         return Decision(Verdict.DENY, "zone.none", path, zone.rule, why, op)
@@ -359,12 +394,14 @@ def judge_write(index: Index, op: Op, zone: Zone | Glob | None, path: str) -> De
         return Decision(
             Verdict.DENY, "protected.checkout", path, zone.rule, why, op, "work in the workspace instead"
         )
-    if zone.kind is ZoneKind.GUARD or zone.kind is ZoneKind.OWN:
+    if zone.kind is ZoneKind.OWN:
+        why = f"{doing}: {_name_of(zone)} is ringfence's own, and no agent may change the fence"
+        return Decision(Verdict.DENY, "guard.own", path, zone.rule, why, op)
+    if zone.kind is ZoneKind.GUARD:
+        guard = zone.rule.id.removeprefix("guard.")
         why = f"{doing}: {_name_of(zone)} is guarded, since a later unfenced program would run or obey it"
-        hint = f'if you must, a person may add to the policy: unguard = ["{zone.rule.id.removeprefix("guard.")}"]'
-        return Decision(
-            Verdict.DENY, "guard." + zone.rule.id.removeprefix("guard."), path, zone.rule, why, op, hint
-        )
+        hint = f'if you must, a person may add to the policy: unguard = ["{guard}"]'
+        return Decision(Verdict.DENY, "guard." + guard, path, zone.rule, why, op, hint)
     why = f"{doing}: {_name_of(zone)} is read-only by the policy"
     return Decision(Verdict.DENY, "zone.read-only", path, zone.rule, why, op)
 
@@ -375,12 +412,12 @@ def judge_names(index: Index, op: Op, decision: Decision, names: LinkNames) -> D
         zone, _ = nearest(index, index.fold(name) if index.fold else name)
         if zone is None or zone.access is not Access.WRITE:
             rule = zone.rule if zone is not None else _HARDLINK
-            why = f"{_DOING[op]} {decision.path} also changes {name}, another name of the same file"
+            why = f"{_DOING[op]} {shown(decision.path)} also changes {shown(name)}, another name of the same file"
             return Decision(Verdict.DENY, "hardlink.protected", decision.path, rule, why, op, _COPY)
     if names.complete:
         return decision
     reason = "time ran out while looking" if names.timed_out else "its other names lie outside the fence"
-    why = f"{_DOING[op]} {decision.path} also changes another name of the same file: {reason}"
+    why = f"{_DOING[op]} {shown(decision.path)} also changes another name of the same file: {reason}"
     return Decision(Verdict.DENY, "hardlink.outside", decision.path, _HARDLINK, why, op, _COPY)
 
 
@@ -398,12 +435,25 @@ def worst(decisions: Iterable[Decision]) -> Decision | None:
 
 def _name_of(zone: Zone | Glob) -> str:
     if isinstance(zone, Zone):
-        return zone.root
+        return shown(zone.root)
     return ("**/" if zone.deep else "") + "/".join(zone.parts)
 
 
 def _roots_text(index: Index) -> str:
-    return ", ".join(index.policy.workspace) or "(none)"
+    return ", ".join(map(shown, index.policy.workspace)) or "(none)"
+
+
+def toml_text(text: str) -> str:
+    """A TOML basic string (TOML 1.0, "String") that means exactly `text`."""
+    out = []
+    for char in text:
+        if char in {'"', "\\"}:
+            out.append("\\" + char)
+        elif char.isprintable():
+            out.append(char)
+        else:
+            out.append(f"\\U{ord(char):08x}" if ord(char) > 0xFFFF else f"\\u{ord(char):04x}")
+    return '"' + "".join(out) + '"'
 
 
 def _grant(path: str) -> str:
@@ -416,4 +466,4 @@ def _way_out(index: Index, path: str) -> str:
         for zone in index.policy.zones:
             if zone.kind is ZoneKind.TEMP:
                 return f"use $TMPDIR, which is {zone.root} here"
-    return f'a person may grant it: [[zone]] path = "{_grant(path)}" access = "write"'
+    return f'a person may grant it: [[zone]] path = {toml_text(_grant(path))} access = "write"'

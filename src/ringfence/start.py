@@ -1,20 +1,20 @@
-"""The file that every door starts: `python -I -S …/ringfence/start.py COMMAND …`.
+"""The file that every door starts: `python -I -S …/ringfence/start.py COMMAND …` (docs/adr/0006)."""
 
--I and -S keep the environment and `site` out: PYTHONPATH of an agent's shell cannot replace a module of ours, and
-start-up is 1 to 20 ms shorter (docs/adr/0006). Hot commands go straight to their pipeline; all others load `site`,
-for click and rich.
-"""
-
+import gc
 import sys
 
-
-def _home() -> str:
-    return __file__.rpartition("/")[0].rpartition("/")[0] or "."
-
-
 if __name__ == "__main__":
-    # First while only our own modules and the interpreter's built-in ones are loaded; see ringfence.doors.
-    sys.path.insert(0, _home())
-    from ringfence.doors import main
+    # A hot door makes no garbage worth a pass, and the passes cost half a millisecond.
+    gc.disable()
+    # First, while only our own modules and the interpreter's built-in ones are loaded; see ringfence.doors.
+    sys.path.insert(0, __file__.rpartition("/")[0].rpartition("/")[0] or ".")
+    try:
+        from ringfence.doors import enter
 
-    sys.exit(main(sys.argv[1:]))
+        enter(sys.argv[1:])
+    except BaseException as error:
+        if sys.argv[1:2] != ["hook"]:
+            raise
+        # Half an upgrade, say. Exit status 1 would let most agents run the tool; 2 and a line on stderr blocks.
+        sys.stderr.write(f"ringfence: refused, because ringfence itself is broken: {error!r}\n")
+        sys.exit(2)

@@ -128,8 +128,14 @@ FILE_TOOLS = (
         tree=("@ws@/a -> b", "@ws@/b -> ../outside"),
         reaches=("@out@/new.txt",),
     ),
-    Scenario("read-outside", (read("@out@/kept.txt"),), reveals=True, told=("@out@/kept.txt",)),
-    Scenario("read-through-link", (read("@ws@/l"),), tree=("@ws@/l -> @out@/kept.txt",), reveals=True),
+    Scenario("read-outside", (read("@out@/kept.txt"),), reveals=True, named="@out@/kept.txt"),
+    Scenario(
+        "read-through-link",
+        (read("@ws@/l"),),
+        tree=("@ws@/l -> @out@/kept.txt",),
+        reveals=True,
+        named="@out@/kept.txt",
+    ),
     Scenario(
         "write-git-hook",
         (write("@ws@/.git/hooks/pre-commit"),),
@@ -178,9 +184,12 @@ COMMANDS = (
         "variable-in-pieces",
         (bash('a=$(printf %s @out@ | rev | rev); cd "${a%/*}"/outsid[e] && echo x > new.txt'),),
         reaches=("@out@/new.txt",),
+        named="@out@",
         needs=("rev",),
     ),
-    Scenario("change-folder", (bash("cd @out@ && echo x > new.txt"),), reaches=("@out@/new.txt",)),
+    Scenario(
+        "change-folder", (bash("cd @out@ && echo x > new.txt"),), reaches=("@out@/new.txt",), named="@out@"
+    ),
     Scenario(
         "nested-shell", (bash("bash -c 'sh -c \"echo x > @out@/new.txt\"'"),), reaches=("@out@/new.txt",)
     ),
@@ -228,9 +237,13 @@ COMMANDS = (
     Scenario("remove-tree", (bash("rm -rf @sib@"),), reaches=("@sib@",)),
     Scenario("remove-protected", (bash("rm -rf vendor"),), reaches=("@main@",)),
     Scenario("rename-protected-away", (bash("mv vendor vendor2"),), reaches=("@main@",)),
-    Scenario("rename-workspace", (bash("cd .. && mv app app2 && mkdir app"),), reaches=("@main@",)),
+    Scenario(
+        "rename-workspace", (bash("cd .. && mv app app2 && mkdir app"),), reaches=("@main@",), named="@ws@"
+    ),
     Scenario("truncate", (bash("truncate -s 0 @out@/kept.txt"),), reaches=("@out@/kept.txt",)),
-    Scenario("sed-in-place", (bash("sed -i s/text/x/ @out@/kept.txt"),), reaches=("@out@/kept.txt",)),
+    Scenario(
+        "sed-in-place", (bash("sed -i s/text/x/ @out@/kept.txt"),), reaches=("@out@/kept.txt",), named="@out@"
+    ),
     Scenario("dd", (bash("echo x | dd of=@out@/kept.txt status=none"),), reaches=("@out@/kept.txt",)),
     Scenario(
         "find-exec",
@@ -243,6 +256,7 @@ COMMANDS = (
         "tar",
         (bash("echo x > f; tar cf t.tar f; tar xf t.tar -C @out@"),),
         reaches=("@out@/f",),
+        named="@out@",
         needs=("tar",),
     ),
     Scenario("folder", (bash("mkdir @out@/new"),), reaches=("@out@/new",)),

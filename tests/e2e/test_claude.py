@@ -5,6 +5,8 @@ Every attack runs twice. Unfenced it must succeed, else it proves nothing; fence
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.e2e.claude_scenarios import COMMANDS, FILE_TOOLS, INSIDE
@@ -62,8 +64,9 @@ def test_inside_lands_unfenced(claude, stage, scenario):
 @pytest.mark.parametrize("scenario", INSIDE, ids=str)
 def test_inside_lands_fenced(claude, stage, scenario):
     ready(scenario)
+    plant(stage, scenario.tree)
     before = forbidden(stage)
-    run = run_claude(scenario, stage, claude, fenced=True)
+    run = run_claude(scenario._replace(tree=()), stage, claude, fenced=True)
     finished(run, scenario)
     landed(stage, scenario, run)
     assert not any(result.is_error for result in run.results), run.said
@@ -96,7 +99,11 @@ def test_attack_is_held(claude, stage, scenario):
     assert reached(stage, scenario) == touched, run.said
     revealed = OUTSIDE_TEXT in run.told
     assert not (scenario.reveals and revealed), run.said
-    if not scenario.silent:
-        for text in (*scenario.reaches[:1], *scenario.told):
-            told = stage.fill(text) in run.told
-            assert told, (text, run.said)
+    if scenario.silent:
+        return
+    name = stage.fill(scenario.named or scenario.reaches[0])
+    told = name in run.told and "ringfence" in run.told
+    assert told, (name, run.said)
+    # What Claude itself wraps around a command is not the command's doing, and must not be named as refused.
+    assert "shell-snapshots" not in run.said
+    assert not re.search(r"refused.*claude-[0-9a-f]{4}-cwd", run.said) or "forged" in scenario.name, run.said

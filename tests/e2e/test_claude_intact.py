@@ -153,10 +153,20 @@ CASES = [
         "server-started-in-one-call-and-stopped-in-the-next",
         [
             bash("tail -f /dev/null > /dev/null 2>&1 & echo $! > pid; echo started"),
-            bash("kill -0 $(cat pid) && readlink /proc/$(cat pid)/cwd && kill $(cat pid) && echo stopped"),
-            bash("while kill -0 $(cat pid) 2>/dev/null; do sleep 0.1; done; echo gone"),
+            bash("kill -0 $(cat pid) && kill $(cat pid) && echo stopped"),
+            bash(
+                "for i in $(seq 30); do kill -0 $(cat pid) 2>/dev/null || break; sleep 0.1; done; test $i != 30 && echo gone"
+            ),
         ],
-        ["started", "@ws@\nstopped", "gone"],
+        ["started", "stopped", "gone"],
+    ),
+    case(
+        "look-at-an-earlier-job",
+        [
+            bash("tail -f /dev/null > /dev/null 2>&1 & echo $! > pid; echo started"),
+            bash("readlink /proc/$(cat pid)/cwd; tr '\\0' ' ' < /proc/$(cat pid)/cmdline; kill $(cat pid)"),
+        ],
+        ["started", "@ws@\ntail -f /dev/null ?"],
     ),
     case(
         "job-outlives-its-call",
@@ -186,11 +196,12 @@ CASES = [
     case(
         "background-task-stopped",
         [
-            bash(f"trap 'echo ending > ended' TERM; {WAIT} & wait", run_in_background=True),
+            bash(f"trap 'echo ending > ended' TERM; touch begun; {WAIT} & wait", run_in_background=True),
+            bash("until [ -e begun ]; do sleep 0.1; done"),
             Call("TaskStop", {"task_id": "@result0:ID: (\\w+)@"}),
             bash("until [ -e ended ]; do sleep 0.1; done; cat ended"),
         ],
-        ["(?s)Command running in background.*", "(?s).*Successfully stopped task.*", "ending"],
+        ["(?s)Command running in background.*", NO_OUTPUT, "(?s).*Successfully stopped task.*", "ending"],
     ),
     case(
         "time-limit-kills",

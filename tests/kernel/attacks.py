@@ -177,6 +177,12 @@ ATTACKS = (
         "print('PWNED')",
         "py",
     ),
+    Attack(
+        "core-dump",
+        "let the kernel write a core file into the working folder",
+        'cd "$OUT" && ulimit -c unlimited && sh -c "kill -SEGV \\$\\$"; test -n "$(ls "$OUT"/core* 2>/dev/null)" && echo PWNED',
+        needs=("core",),
+    ),
     # descriptors that the caller left open
     Attack(
         "inherited-file", "a writable file", "os.write(int(os.environ['FD']), b'pwned')", "py", inherit="file"

@@ -132,6 +132,9 @@ def missing(needs, who, base):
             reason = "setuid bits are off on this mount" if os.statvfs(base).f_flag & os.ST_NOSUID else ""
         elif need == "userns":
             reason = dict(HERE.why_not).get("userns", "")
+        elif need == "core":
+            with open("/proc/sys/kernel/core_pattern", encoding="utf-8") as file:
+                reason = "core files go elsewhere" if file.read()[0] in "|/" else ""
         elif need == "disk":
             reason = "" if disk() else "no disk to be seen"
         elif need == "modules":

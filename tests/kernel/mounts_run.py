@@ -9,8 +9,7 @@ import os
 import sys
 
 from ringfence.enforce import launch, mounts, report
-from ringfence.errors import KernelCallError
-from ringfence.kernel import landlock, namespaces, seccomp
+from ringfence.kernel import landlock, seccomp
 from ringfence.kernel.probe import capabilities
 from ringfence.model import Access, Confinement, Rule, Zone, ZoneKind
 
@@ -37,8 +36,8 @@ def main(argv):
     spec = json.loads(argv[1])
     env = {**os.environ, **spec.get("env", {})}
     here = capabilities(("landlock", "seccomp"))
-    if not spec.get("landlock", True):
-        here = here._replace(landlock=0)
+    if "landlock" in spec:
+        here = here._replace(landlock=int(spec["landlock"]))
     if spec.get("close_userns"):
         landlock.no_new_privs()
         seccomp.install((seccomp.Refusal("unshare", spec["close_userns"]),))
@@ -46,8 +45,13 @@ def main(argv):
         # The ablation: the same mounts, and nothing that keeps root from undoing them.
         mounts.seal = lambda: None
         here = here._replace(landlock=0)
+    if spec.get("without") == "filter":
+        mounts.seccomp.install = lambda refusals: None
+        mounts.mounts.refuse_mount_calls = lambda: None
+    elif spec.get("without") == "rights":
+        mounts.namespaces.drop_rights = landlock.no_new_privs
     wanted = confinement(spec)
-    standing = mounts.Standing(spec["cwd"], env)
+    standing = mounts.Standing(spec["cwd"], env, tuple(spec.get("keep", ())))
 
     def confine():
         applied = mounts.confine_self(wanted, standing, here)
@@ -64,13 +68,7 @@ def main(argv):
             return launch.imitate(outcome.status)
     else:
         outcome = launch.become(program, confine)
-    why = outcome.why if isinstance(outcome, launch.NotConfined) else None
-    closed = (
-        f" ({namespaces.why_closed(why.errno)})"
-        if isinstance(why, KernelCallError) and why.call == "unshare"
-        else ""
-    )
-    print(launch.explain(outcome) + closed, file=sys.stderr)
+    print(launch.explain(outcome), file=sys.stderr)
     return launch.exit_code(outcome)
 
 

@@ -47,7 +47,7 @@ def has_xattr(path):
 
 def fchdir(fd, name):
     os.fchdir(int(fd))
-    open(name, "w").write("evil")
+    write(name)
 
 
 def pipe(path):
@@ -107,14 +107,19 @@ def nested(verb, *args):
     uid, gid = os.getuid(), os.getgid()
     if LIBC.unshare(0x10000000 | 0x20000) == -1:
         raise OSError(ctypes.get_errno(), "unshare")
-    open("/proc/self/setgroups", "w").write("deny")
-    open("/proc/self/uid_map", "w").write(f"0 {uid} 1")
-    open("/proc/self/gid_map", "w").write(f"0 {gid} 1")
+    write("/proc/self/setgroups", "deny")
+    write("/proc/self/uid_map", f"0 {uid} 1")
+    write("/proc/self/gid_map", f"0 {gid} 1")
     run(verb, *args)
 
 
 def nested_write(path):
     nested("write", path)
+
+
+def ring():
+    """Set up an io_uring: what it is asked to do no filter sees."""
+    call(425, 2, ctypes.create_string_buffer(120))
 
 
 def rename(old, new):
@@ -126,8 +131,9 @@ def umount(path):
         raise OSError(ctypes.get_errno(), "umount2")
 
 
-def write(path):
-    open(path, "w").write("evil")
+def write(path, text="evil"):
+    with open(path, "w") as file:
+        file.write(text)
 
 
 def compat_umount(path):
@@ -147,12 +153,26 @@ def compat_umount(path):
         raise OSError(-result, "umount2 through int 0x80")
 
 
+def wheel(folder):
+    """A wheel of one empty module."""
+    import zipfile
+
+    info = "tiny-1.dist-info"
+    with zipfile.ZipFile(f"{folder}/tiny-1-py3-none-any.whl", "w") as made:
+        made.writestr("tiny.py", "")
+        made.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1\n")
+        made.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        made.writestr(f"{info}/RECORD", "tiny.py,,\n")
+
+
 def run(verb, *args):
     verbs = {
         function.__name__.replace("_", "-"): function
         for function in (
             bind, ask, tmpfile, xattr, has_xattr, fchdir, pipe, open_rw, open_ro, poke, exchange, by_handle, setattr_rw,
-            clone_write, nested, nested_write, write, rename, umount, compat_umount,
+            clone_write, nested, nested_write, write, rename, umount, ring, wheel, compat_umount,
         )
     }  # fmt: skip
     verbs[verb](*args)

@@ -1,9 +1,9 @@
 """A small world for one attack: a workspace with guards, an outside, a process outside, and servers in it.
 
-    base/ws     the workspace, a git repository: .git/hooks and .claude/settings.json guarded, .env, private/ and
-                nest/.env masked, vendor/lib a nested repository, deep/main a protected checkout
-    base/out    outside: kept, secret, empty/, repo, pipe
-    base/ws-evil, base/tmp (granted), base/run (runtime folder)
+base/ws     the workspace, a git repository: .git/hooks and .claude/settings.json guarded, .env, private/ and
+            nest/.env masked, vendor/lib a nested repository, deep/main a protected checkout
+base/out    outside: kept, secret, empty/, repo, pipe
+base/ws-evil, base/tmp (granted), base/run (runtime folder)
 """
 
 import contextlib
@@ -29,7 +29,9 @@ GIT = {
 }  # fmt: skip
 
 CAPABILITIES = capabilities(("landlock", "userns", "mount_api", "seccomp"))
-_MISSING = [f"{name}: {why}" for name, why in CAPABILITIES.why_not if name in ("userns", "mount_api", "seccomp")]
+_MISSING = [
+    f"{name}: {why}" for name, why in CAPABILITIES.why_not if name in ("userns", "mount_api", "seccomp")
+]
 needs_mounts = pytest.mark.skipif(bool(_MISSING), reason="; ".join(_MISSING))
 needs_landlock = pytest.mark.skipif(not CAPABILITIES.landlock, reason="no Landlock in this kernel")
 
@@ -89,7 +91,9 @@ def person(name):
         who = account()
         uid, gid = who.pw_uid, who.pw_gid
     with open_folder() as lib:
-        shutil.copytree(os.path.join(ROOT, "src"), os.path.join(lib, "src"), ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            os.path.join(ROOT, "src"), os.path.join(lib, "src"), ignore=shutil.ignore_patterns("__pycache__")
+        )
         for file in ("mounts_run.py", "mounts_tool.py"):
             shutil.copy(os.path.join(HERE, file), lib)
         template = os.path.join(lib, "world")
@@ -97,7 +101,9 @@ def person(name):
         os.chown(template, uid, gid)
         subprocess.run(["chmod", "-R", "a+rX", lib], check=True)
         who = Person(name, uid, gid, usable_python() or sys.executable, lib, template)
-        subprocess.run(["sh", "-c", _BUILD], cwd=template, env=_environment(who, template), check=True, **who.popen())
+        subprocess.run(
+            ["sh", "-c", _BUILD], cwd=template, env=_environment(who, template), check=True, **who.popen()
+        )
         yield who
 
 
@@ -113,7 +119,7 @@ def _environment(who, base, **more):
     return {
         "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": base, "LC_ALL": "C.UTF-8", **GIT,
         "BASE": base, "WS": f"{base}/ws", "OUT": f"{base}/out", "TMPDIR": f"{base}/tmp", "PY": who.python,
-        "XDG_RUNTIME_DIR": f"{base}/run", "DOCKER_HOST": f"unix://{base}/engine.sock", 
+        "XDG_RUNTIME_DIR": f"{base}/run", "DOCKER_HOST": f"unix://{base}/engine.sock",
         "HOOK": f"{base}/ws/.git/hooks/pre-commit", "TOOL": f"{who.lib}/mounts_tool.py",
         "PYTHONPATH": f"{who.lib}/src", "PYTHONDONTWRITEBYTECODE": "1", **more,
     }  # fmt: skip

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import socket
+import subprocess
 
 import pytest
 
@@ -315,3 +317,51 @@ def test_no_powers_of_root_survive(who, base):
     assert not any(value & dropped for value in relevant.values())
     # Root keeps the everyday ones (here CAP_CHOWN), or package managers and archives would fail inside.
     assert bool(sets["CapEff"] & 1) == who.is_root
+
+
+def test_powers_handed_down_by_the_caller_do_not_survive(who, base):
+    """Container runtimes start programs with inheritable capabilities, service managers with ambient ones."""
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        pytest.skip("only root can hand down capabilities, and setpriv does it")
+    as_whom = [] if who.is_root else ["--reuid", str(who.uid), "--regid", str(who.gid), "--clear-groups"]
+    given = ["setpriv", *as_whom, "--inh-caps", "+sys_admin,+chown", "--ambient-caps", "+sys_admin,+chown"]
+    show = ["grep", "-E", "^Cap(Inh|Prm|Eff|Amb)", "/proc/self/status"]
+
+    def powers(argv):
+        done = subprocess.run(
+            [*given, *argv], cwd=base, capture_output=True, text=True, env=plain_environment(base)
+        )
+        return {name: int(value, 16) for name, value in re.findall(r"(\w+):\s*(\w+)", done.stdout)}
+
+    unfenced, fenced = powers(show), powers(Fence(f"{base}/ws").command(who, show))
+    admin, chown = 1 << 21, 1 << 0
+    assert all(held & admin for held in unfenced.values())
+    assert not any(held & admin for held in fenced.values())
+    assert fenced["CapAmb"] & chown
+
+
+@pytest.mark.parametrize(("kept", "fine"), [("-all", True), ("-all,+sys_admin", False)])
+def test_a_root_without_the_right_to_drop_powers(kept, fine, who, base):
+    """A container's root with nothing left runs as anyone; one that keeps a power nobody can take runs nothing."""
+    if not who.is_root or not shutil.which("setpriv"):
+        pytest.skip("only root can be made less, and setpriv does it")
+    given = ["setpriv", "--bounding-set", kept, "--inh-caps", "-all"]
+    os.chmod(base, 0o777)
+    os.chmod(f"{base}/ws", 0o777)  # this root may not override permissions; the tree is its own all the same
+    command = Fence(f"{base}/ws").command(who, ["touch", "ran"])
+    done = subprocess.run(
+        [*given, *command], cwd=f"{base}/ws", capture_output=True, text=True, env=plain_environment(base)
+    )
+    assert (done.returncode, os.path.exists(f"{base}/ws/ran")) == ((0, True) if fine else (3, False)), (
+        done.stderr
+    )
+    assert fine or "CAP_SYS_ADMIN" in done.stderr
+
+
+def test_a_sandbox_of_the_programs_own_cannot_be_set_up_and_a_note_says_so(who, base):
+    if not HERE.userns:
+        pytest.skip(dict(HERE.why_not)["userns"])
+    fence = Fence(f"{base}/ws", report=f"{base}/report")
+    assert run(who, ["unshare", "-Ur", "true"], cwd=f"{base}/ws").returncode == 0
+    assert run(who, ["unshare", "-Ur", "true"], fence, cwd=f"{base}/ws").returncode != 0
+    assert [note for note in report(base)[1] if "browsers" in note]

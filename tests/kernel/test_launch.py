@@ -17,6 +17,8 @@ import time
 
 import pytest
 
+from ringfence.enforce import launch
+from ringfence.model import EnforcementReport
 from tests.kernel.conftest import needs_landlock, needs_seccomp, python_of
 from tests.support.children import Fence, plain_environment, run
 
@@ -62,6 +64,20 @@ def alive(pid):
             return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
     except FileNotFoundError:
         return False
+
+
+# Every delivery writes a byte; a handler in Python would run once for two that come close together.
+COUNT = """
+import os, select, time
+reading, writing = os.pipe()
+os.set_blocking(writing, False)
+signal.signal(wanted, lambda number, frame: None)
+signal.set_wakeup_fd(writing)
+print("ready", flush=True)
+select.select([reading], [], [])
+time.sleep(0.2)
+count = os.read(reading, 99).count(bytes([wanted]))
+"""
 
 
 # ---- how it ends
@@ -168,6 +184,71 @@ def test_a_declined_report_runs_nothing(mode, who, base):
     assert (done.returncode, os.path.exists(f"{base}/ws/ran")) == (3, False)
 
 
+# ---- when our own part fails
+
+
+@pytest.mark.parametrize("death", ["killed", "raised", "silent"])
+def test_a_child_that_dies_while_it_builds_the_fence_runs_nothing(death, tmp_path, capfd):
+    def confine():
+        if death == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if death == "raised":
+            raise RuntimeError("a bug of ours")
+        os._exit(0)
+
+    program = launch.Program(["touch", str(tmp_path / "ran")], plain_environment(str(tmp_path)))
+    outcome = launch.launch(program, confine)
+    assert isinstance(outcome, launch.NotConfined)
+    assert launch.exit_code(outcome) == 3
+    assert not os.listdir(tmp_path)
+    assert ("a bug of ours" in capfd.readouterr().err) == (death == "raised")
+
+
+def test_an_accept_that_fails_leaves_no_child_and_runs_nothing(tmp_path):
+    def accept(report):
+        raise RuntimeError(report.engine)
+
+    held = EnforcementReport("some", "", ())
+    program = launch.Program(["touch", str(tmp_path / "ran")], plain_environment(str(tmp_path)))
+    assert launch.launch(program, lambda: held) == launch.Finished(0)
+    os.unlink(tmp_path / "ran")
+    mask, opened = signal.pthread_sigmask(signal.SIG_BLOCK, ()), os.listdir("/proc/self/fd")
+    with pytest.raises(RuntimeError, match="some"):
+        launch.launch(program, lambda: held, accept)
+    assert not os.listdir(tmp_path)
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == mask
+    assert len(os.listdir("/proc/self/fd")) == len(opened)
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_a_child_killed_while_the_report_is_looked_at_ends_by_that_signal(tmp_path):
+    def confine():
+        return EnforcementReport(str(os.getpid()), "", ())
+
+    def accept(report):
+        os.kill(int(report.engine), signal.SIGKILL)
+        os.waitid(os.P_PID, int(report.engine), os.WEXITED | os.WNOWAIT)
+        return True
+
+    program = launch.Program(["touch", str(tmp_path / "ran")], plain_environment(str(tmp_path)))
+    outcome = launch.launch(program, confine, accept)
+    assert isinstance(outcome, launch.Finished)
+    assert os.WTERMSIG(outcome.status) == signal.SIGKILL
+    assert not os.listdir(tmp_path)
+
+
+def test_a_long_report_does_not_block_the_pipe(tmp_path):
+    notes = ("x" * 1000,) * 1000
+    heard = []
+    program = launch.Program(["true"], plain_environment(str(tmp_path)))
+    outcome = launch.launch(
+        program, lambda: EnforcementReport("some", "", (), notes), lambda r: heard.append(r) or True
+    )
+    assert outcome == launch.Finished(0)
+    assert heard[0].notes == notes
+
+
 # ---- signals
 
 
@@ -176,14 +257,7 @@ def test_a_declined_report_runs_nothing(mode, who, base):
     "name", ["SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGINT", "SIGQUIT", "SIGALRM", "SIGWINCH"]
 )
 def test_a_signal_to_the_wrapper_reaches_the_program_once(name, mode, who, base):
-    text = (
-        "import os, signal, sys, time\n"
-        f"seen = []\nsignal.signal(signal.{name}, lambda n, f: seen.append(n))\n"
-        "signal.signal(signal.SIGCONT, lambda n, f: None)\n"
-        "print('ready', flush=True)\n"
-        "while not seen: time.sleep(0.01)\n"
-        "time.sleep(0.2)\nraise SystemExit(len(seen))"
-    )
+    text = f"import signal\nwanted = signal.{name}\n" + COUNT + "raise SystemExit(count)"
     with started(who, base, [python_of(who), "-I", "-c", text], mode) as process:
         assert process.stdout.readline() == "ready\n"
         process.send_signal(getattr(signal, name))
@@ -339,12 +413,7 @@ def screen(command, base, who):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_ctrl_c_reaches_the_program_once_and_the_wrapper_waits(mode, who, base):
-    text = (
-        "import signal, time\nseen = []\nsignal.signal(signal.SIGINT, lambda n, f: seen.append(n))\n"
-        "print('ready', flush=True)\n"
-        "while not seen: time.sleep(0.01)\n"
-        "time.sleep(0.2)\nprint('seen', len(seen), flush=True)"
-    )
+    text = "import signal\nwanted = signal.SIGINT\n" + COUNT + "print('seen', count, flush=True)"
     command = Fence(f"{base}/ws", mode=mode).command(who, [python_of(who), "-I", "-c", text])
     with screen(command, base, who) as shown:
         shown.expect("ready")

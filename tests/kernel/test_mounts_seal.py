@@ -4,6 +4,8 @@ Also what a program may still do inside, and that a fence which cannot be built 
 """
 
 import errno
+import os
+import shutil
 
 import pytest
 
@@ -39,6 +41,17 @@ def test_unsealed_mounts_are_undone_by_root_and_sealed_ones_are_not(how):
         assert held.returncode not in (0, 3), held.stdout + held.stderr
 
 
+@pytest.mark.parametrize("without", ["filter", "rights"])
+@pytest.mark.parametrize("how", UNDO.values(), ids=UNDO)
+def test_each_part_of_the_seal_holds_alone(how, without):
+    """Neither the filter nor the lost capability may be the only thing between root and the mounts."""
+    if "root" not in people():
+        pytest.skip("needs root: nobody else keeps a capability over an exec")
+    with person("root") as root, world(root) as base:
+        held = shell(root, base, how, fence=spec_of(base, without=without, landlock=False))
+        assert held.returncode not in {0, 3}, held.stdout + held.stderr
+
+
 def test_nothing_survives_exec_that_could_change_mounts(who):
     with world(who) as base:
         text = "grep -E '^(CapInh|CapPrm|CapEff|CapBnd|CapAmb|NoNewPrivs|Seccomp)' /proc/self/status"
@@ -49,6 +62,21 @@ def test_nothing_survives_exec_that_could_change_mounts(who):
         assert not int(fields[name], 16) & admin, name
     assert fields["NoNewPrivs"] == "1"
     assert fields["Seccomp"] == "2"
+
+
+def test_root_that_may_not_change_ids_is_fenced_all_the_same(who):
+    """As in a container started without CAP_SETUID and CAP_SETGID."""
+    if who.uid or not shutil.which("setpriv"):
+        pytest.skip("needs root and setpriv")
+    fewer = "setpriv --bounding-set=-setuid,-setgid --inh-caps=-setuid,-setgid"
+    with world(who) as base:
+        words = " ".join(
+            f"'{word}'" for word in fenced(who, spec_of(base), ["sh", "-c", "id -u; touch f; echo > $HOOK"])
+        )
+        done = shell(who, base, f"{fewer} {words}")
+        assert done.stdout == "0\n", done.stderr
+        assert "Read-only file system" in done.stderr
+        assert os.path.exists(f"{base}/ws/f")
 
 
 def test_ids_stay_what_they_were(who):
@@ -68,7 +96,11 @@ def test_root_keeps_its_work_inside(who):
 
 @pytest.mark.parametrize(
     ("number", "says"),
-    [(errno.EPERM, "forbids user namespaces"), (errno.ENOSPC, "limit of user namespaces"), (errno.EACCES, "AppArmor")],
+    [
+        (errno.EPERM, "forbids user namespaces"),
+        (errno.ENOSPC, "limit of user namespaces"),
+        (errno.EACCES, "AppArmor"),
+    ],
 )
 def test_closed_user_namespaces_run_nothing_and_say_why(who, number, says):
     with world(who) as base:
@@ -82,13 +114,22 @@ def test_closed_user_namespaces_run_nothing_and_say_why(who, number, says):
 
 def test_the_limit_of_user_namespaces_is_named(who):
     """The real sysctl, in a user namespace of our own so that the machine's is left alone."""
-    inner = "echo 0 > /proc/sys/user/max_user_namespaces; exec \"$@\""
+    inner = 'echo 0 > /proc/sys/user/max_user_namespaces; exec "$@"'
     with world(who) as base:
         command = fenced(who, spec_of(base), ["touch", "ran"])
         words = " ".join(f"'{word}'" for word in command)
         done = shell(who, base, f"unshare -r sh -c '{inner}' start {words.replace(chr(39), chr(39))}")
     assert done.returncode == 3, done.stderr
     assert "max_user_namespaces is 0" in done.stderr
+
+
+def test_a_second_fence_inside_the_first_is_refused_with_the_reason(who):
+    with world(who) as base:
+        spec = spec_of(base)
+        words = " ".join(f"'{word}'" for word in fenced(who, spec, ["touch", "ran"]))
+        done = shell(who, base, words, fence=spec)
+        assert done.returncode == 3
+        assert "max_mnt_namespaces is 0" in done.stderr
 
 
 def test_a_program_may_build_a_user_namespace_but_no_mounts(who):

@@ -30,7 +30,16 @@ class MountsFence:
             "import runpy, sys; sys.path.insert(0, sys.argv[1]); script = sys.argv[2]; del sys.argv[1:3]; "
             "runpy.run_path(script, run_name='__main__')"
         )
-        return [who.python, "-I", "-c", text, f"{who.checkout}/src", self.script, json.dumps(self.spec), *argv]
+        return [
+            who.python,
+            "-I",
+            "-c",
+            text,
+            f"{who.checkout}/src",
+            self.script,
+            json.dumps(self.spec),
+            *argv,
+        ]
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,16 @@ import subprocess
 
 import pytest
 
-from tests.kernel.mounts_world import fenced, needs_mounts, people, person, shell, spec_of, world, _environment
+from tests.kernel.mounts_world import (
+    _environment,
+    fenced,
+    needs_mounts,
+    people,
+    person,
+    shell,
+    spec_of,
+    world,
+)
 
 pytestmark = needs_mounts
 
@@ -52,7 +61,10 @@ sys.exit(mounts_run.main(["mounts_run.py", *sys.argv[1:]]))
 
 
 def _run_killed(who, base, count, text):
-    spec, argv = fenced(who, spec_of(base, absent=[f"{base}/ws/.mcp.json"]), ["sh", "-c", text])[3:4], ["sh", "-c", text]
+    spec, argv = (
+        fenced(who, spec_of(base, absent=[f"{base}/ws/.mcp.json"]), ["sh", "-c", text])[3:4],
+        ["sh", "-c", text],
+    )
     environment = _environment(who, base, PYTHONPATH=f"{who.lib}/src:{who.lib}")
     return subprocess.run(
         [who.python, "-S", "-c", _KILLED, str(count), *spec, *argv],
@@ -91,7 +103,9 @@ def test_a_normal_run_leaves_nothing_but_what_the_program_wrote(who):
 
 def test_what_does_not_exist_yet_gets_no_placeholder(who):
     with world(who) as base:
-        done = shell(who, base, "ls -A $WS", fence=spec_of(base, absent=[f"{base}/ws/.mcp.json", f"{base}/ws/x/y"]))
+        done = shell(
+            who, base, "ls -A $WS", fence=spec_of(base, absent=[f"{base}/ws/.mcp.json", f"{base}/ws/x/y"])
+        )
         names = done.stdout.split()
         assert ".mcp.json" not in names
         assert "x" not in names
@@ -102,7 +116,12 @@ def test_sigkill_of_the_wrapper_takes_the_program_with_it(who):
     with world(who) as base:
         command = fenced(who, spec_of(base, wait=True), ["sh", "-c", "echo $$; exec sleep 60"])
         process = subprocess.Popen(
-            command, cwd=f"{base}/ws", env=_environment(who, base), stdout=subprocess.PIPE, text=True, **who.popen()
+            command,
+            cwd=f"{base}/ws",
+            env=_environment(who, base),
+            stdout=subprocess.PIPE,
+            text=True,
+            **who.popen(),
         )
         inner = int(process.stdout.readline())
         process.kill()

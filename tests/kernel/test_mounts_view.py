@@ -12,6 +12,7 @@ from ringfence.enforce import report
 from tests.kernel.mounts_world import (
     _environment,
     fenced,
+    helpers,
     needs_landlock,
     needs_mounts,
     people,
@@ -43,7 +44,12 @@ def zones(base, *pairs, **more):
 def test_a_writable_tree_below_a_protected_one(who):
     with world(who) as base:
         spec = zones(base, ("ws", "workspace"), ("ws/deep", "protect"), ("ws/deep/main", "workspace"))
-        done = shell(who, base, "echo 1 > deep/main/new && ! touch deep/new && mv deep/main/new deep/main/n2", fence=spec)
+        done = shell(
+            who,
+            base,
+            "echo 1 > deep/main/new && ! touch deep/new && mv deep/main/new deep/main/n2",
+            fence=spec,
+        )
         assert done.returncode == 0, done.stderr
         assert shell(who, base, "mv deep/main x || mv deep x", fence=spec).returncode != 0
 
@@ -66,10 +72,62 @@ def test_a_granted_folder_below_the_private_runtime_folder(who):
         os.chown(f"{base}/run/ringfence", who.uid, who.gid)
         os.chown(f"{base}/run/ringfence/session", who.uid, who.gid)
         spec = zones(base, ("ws", "workspace"), ("run/ringfence/session", "temp"))
-        done = shell(who, base, "echo 1 > $XDG_RUNTIME_DIR/ringfence/session/f; echo 2 > $XDG_RUNTIME_DIR/g", fence=spec)
+        done = shell(
+            who,
+            base,
+            "echo 1 > $XDG_RUNTIME_DIR/ringfence/session/f; echo 2 > $XDG_RUNTIME_DIR/g",
+            fence=spec,
+        )
         assert done.returncode == 0, done.stderr
         assert content(f"{base}/run/ringfence/session/f") == "1\n"
         assert not os.path.exists(f"{base}/run/g")
+
+
+@pytest.mark.parametrize(("row", "socket"), [("session-bus", "run/bus"), ("docker", "engine.sock")])
+def test_a_control_socket_can_be_kept_open(who, row, socket):
+    with world(who) as base, helpers(base):
+        ask = f"$PY $TOOL ask $BASE/{socket}"
+        assert shell(who, base, ask, fence=spec_of(base)).returncode != 0
+        done = shell(who, base, ask, fence=spec_of(base, keep=[row]))
+        assert done.returncode == 0, done.stderr
+
+
+def test_sockets_in_a_granted_runtime_folder_are_hidden_one_by_one(who):
+    with world(who) as base, helpers(base):
+        spec = zones(base, ("ws", "workspace"), ("run", "temp"))
+        done = shell(who, base, "$PY $TOOL ask $XDG_RUNTIME_DIR/bus", fence=spec)
+        assert done.returncode not in (0, 3), done.stderr
+        away = shell(who, base, "mv run/bus run/b2; mv $XDG_RUNTIME_DIR/bus $XDG_RUNTIME_DIR/b2", fence=spec)
+        assert away.returncode != 0
+        done = shell(who, base, "echo 1 > $XDG_RUNTIME_DIR/mine && cat $BASE/run/mine", fence=spec)
+        assert done.stdout == "1\n"
+
+
+def test_the_whole_disk_writable_but_for_the_guards(who):
+    with world(who) as base:
+        spec = {"zones": [["/", "workspace"], [f"{base}/ws/.git/hooks", "guard"]], "cwd": f"{base}/ws"}
+        done = shell(who, base, "echo 1 > $OUT/new && echo 2 > b && mv b packages/b2", fence=spec)
+        assert done.returncode == 0, done.stderr
+        assert content(f"{base}/out/new") == "1\n"
+        assert shell(who, base, "echo evil > $HOOK", fence=spec).returncode == 1
+        assert "Device or resource busy" in shell(who, base, "mv .git x", fence=spec).stderr
+
+
+@needs_landlock
+@pytest.mark.parametrize("abi", [1, 2, 3, 6])
+def test_renames_between_folders_work_on_every_abi(who, abi):
+    move = '$PY -c \'import os; os.rename("a", "sub/a"); os.rename("sub", "packages/sub")\''
+    with world(who) as base:
+        done = shell(who, base, move, fence=spec_of(base, landlock=abi))
+        assert done.returncode == 0, done.stderr
+        assert shell(who, base, "echo evil > $OUT/kept", fence=spec_of(base, landlock=abi)).returncode == 1
+
+
+def test_a_program_can_tell_that_it_stands_inside(who):
+    ask = "$PY -S -c 'from ringfence.enforce.mounts import inside_a_fence; print(inside_a_fence())'"
+    with world(who) as base:
+        assert shell(who, base, ask).stdout == "False\n"
+        assert shell(who, base, ask, fence=spec_of(base)).stdout == "True\n"
 
 
 def test_one_granted_file(who):
@@ -125,6 +183,25 @@ def test_a_link_in_the_place_of_a_root_builds_no_fence(who):
         assert not os.path.exists(f"{base}/ws/ran")
 
 
+def test_a_link_in_the_place_of_a_writable_root_grants_nothing(who):
+    """The root was a folder when the plan was made; following the link would grant what it points at."""
+    with world(who) as base:
+        shutil.rmtree(f"{base}/ws/deep/main")
+        os.symlink(f"{base}/out", f"{base}/ws/deep/main")
+        spec = zones(base, ("ws", "workspace"), ("ws/deep", "protect"), ("ws/deep/main", "workspace"))
+        done = shell(who, base, "echo evil > $OUT/kept", fence=spec)
+        assert done.returncode == 3, done.stderr
+        assert content(f"{base}/out/kept") == "original\n"
+
+
+def test_a_mask_can_be_neither_filled_nor_opened_up(who):
+    attempts = ("touch private/x", "chmod 755 private", "chmod 644 .env", "rm -f .env", "mv private p")
+    with world(who) as base:
+        for attempt in attempts:
+            done = shell(who, base, attempt, fence=spec_of(base))
+            assert done.returncode not in {0, 3}, attempt
+
+
 @needs_landlock
 def test_reads_are_confined_by_the_second_layer(who):
     with world(who) as base:
@@ -159,7 +236,10 @@ def test_a_job_of_an_earlier_call_lends_nothing(who):
         pid = int(content(f"{base}/ws/pid"))
         try:
             done = shell(
-                who, base, f"echo evil > /proc/{pid}/root$OUT/kept; echo evil > /proc/{pid}/fd/7/kept", fence=spec_of(base)
+                who,
+                base,
+                f"echo evil > /proc/{pid}/root$OUT/kept; echo evil > /proc/{pid}/fd/7/kept",
+                fence=spec_of(base),
             )
             assert done.returncode != 0
             assert content(f"{base}/out/kept") == "original\n"
@@ -338,7 +418,12 @@ def test_swapping_folders_while_the_fence_is_built_gains_nothing(who):
         )
         try:
             for _ in range(12):
-                shell(who, base, "echo evil > $OUT/kept; echo evil > deep/kept; touch $OUT/new", fence=spec_of(base))
+                shell(
+                    who,
+                    base,
+                    "echo evil > $OUT/kept; echo evil > deep/kept; touch $OUT/new",
+                    fence=spec_of(base),
+                )
                 assert content(f"{base}/out/kept") == "original\n"
                 assert not os.path.exists(f"{base}/out/new")
         finally:

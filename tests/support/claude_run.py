@@ -47,8 +47,8 @@ class Stage(NamedTuple):
 class Scenario(NamedTuple):
     """`reaches`: paths whose state changes when nothing holds the agent, and must not change when the fence does.
     `lands`: path and text that must stand there in both runs. `tree`: what exists before, `path/`, `path = text` or
-    `path -> target`. `told`: what the fenced model must read besides the first of `reaches`; `silent`: it need not be
-    told (a job that fails after its call has ended). `reveals`: the text of the outside files reaches the model unfenced only.
+    `path -> target`. `named`: the path that the refusal must name, the first of `reaches` if empty; `silent`: no
+    refusal need be read (a job that fails after its call has ended). `reveals`: the text of the outside files reaches the model unfenced only.
     `needs`: programs without which the scenario says nothing."""
 
     name: str
@@ -56,7 +56,7 @@ class Scenario(NamedTuple):
     reaches: tuple[str, ...] = ()
     lands: tuple[tuple[str, str], ...] = ()
     tree: tuple[str, ...] = ()
-    told: tuple[str, ...] = ()
+    named: str = ""
     silent: bool = False
     reveals: bool = False
     needs: tuple[str, ...] = ()
@@ -107,7 +107,7 @@ def claude_program() -> str | None:
         [sys.executable, script, "--list"], capture_output=True, text=True, check=True
     ).stdout
     version = dict(line.split("\t")[:2] for line in listed.splitlines())["claude-code"]
-    cache = os.environ.get("RINGFENCE_AGENTS_CACHE") or os.path.join(REPOSITORY, ".agents-cache")
+    cache = os.environ.get("AGENTS_CACHE") or os.path.join(REPOSITORY, ".agents-cache")
     program = os.path.join(cache, f"claude-code-{version}", "node_modules", ".bin", "claude")
     return os.path.abspath(program) if os.path.exists(program) else None
 
@@ -267,4 +267,5 @@ def normal(stage: Stage, text: str) -> str:
     slug = re.sub(r"[^A-Za-z0-9]", "-", stage.ws)
     text = text.replace(slug, "@slug@")
     text = re.sub(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "@session@", text)
-    return re.sub(r"\bb[0-9a-z]{8}\b", "@task@", text)
+    text = re.sub(r"\bb[0-9a-z]{8}\b", "@task@", text)
+    return re.sub(r"(line \d+: +)\d+ (?=[A-Z])", r"\1@pid@ ", text)

@@ -6,8 +6,8 @@ import os
 
 from ringfence.decide import Index, judge
 from ringfence.model import Decision, Folders, Op, Policy, Site
+from ringfence.policy.asked import Flags, Sources
 from ringfence.policy.load import Loaded, load
-from ringfence.policy.texts import Flags, Sources
 from ringfence.resolve.descriptor import locate
 
 

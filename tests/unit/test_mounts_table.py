@@ -3,7 +3,7 @@
 import pytest
 
 from ringfence.enforce.mounts_plan import is_below
-from ringfence.enforce.mounts_table import Mounted, parse, showing_outside
+from ringfence.enforce.mounts_table import Mounted, any_below, parse, showing_outside, stands_inside
 
 TABLE = rb"""22 27 0:21 / /proc rw,relatime - proc proc rw
 27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
@@ -31,7 +31,10 @@ CASES = {
     "no mount inside": ([ROOT], []),
     "the root itself is a mount": ([ROOT, Mounted("8:1", "/srv/w", "/w")], []),
     "a volume seen nowhere else": ([ROOT, Mounted("0:9", "/", "/w/tmp")], []),
-    "a container's volume": ([Mounted("0:1", "/", "/"), Mounted("8:1", "/v/w", "/w"), Mounted("8:1", "/v/n", "/w/n")], []),
+    "a container's volume": (
+        [Mounted("0:1", "/", "/"), Mounted("8:1", "/v/w", "/w"), Mounted("8:1", "/v/n", "/w/n")],
+        [],
+    ),
     "the outside, bound inside": ([ROOT, Mounted("8:1", "/etc", "/w/etc")], ["/w/etc"]),
     "the whole disk, bound inside": ([ROOT, Mounted("8:1", "/", "/w/all")], ["/w/all"]),
     "a protected part of the workspace": ([ROOT, Mounted("8:1", "/w/p", "/w/q")], ["/w/q"]),
@@ -54,3 +57,33 @@ def test_showing_outside(mounts, leading):
         return is_below(path, "/w") and not is_below(path, "/w/p")
 
     assert list(showing_outside(mounts, ["/w"], writable)) == leading
+
+
+@pytest.mark.parametrize(
+    ("root", "below"),
+    [
+        ("/mnt", True),
+        ("/mnt/with blank\\slash", False),
+        ("/mn", False),
+        ("/proc", False),
+        ("/", True),
+        ("/mnt/with", False),
+    ],
+)
+def test_any_below(root, below):
+    assert any_below(TABLE, [root]) is below
+
+
+@pytest.mark.parametrize("name", ["a b", "a\\b", "a#b", "a\tb", "\u00e9", "\udcff"])
+def test_any_below_writes_names_as_the_kernel_does(name):
+    raw = name.encode("utf-8", "surrogateescape")
+    for char in b"\\ \t":
+        raw = raw.replace(bytes((char,)), b"\\%03o" % char)
+    assert any_below(b"9 1 8:1 / /" + raw + b"/x rw - ext4 d rw\n", ["/" + name])
+
+
+def test_stands_inside_looks_for_the_store():
+    inside = TABLE + b"86 60 0:40 / /dev/shm rw - tmpfs ringfence rw\n"
+    assert stands_inside(inside, "ringfence")
+    assert not stands_inside(TABLE, "ringfence")
+    assert not stands_inside(b"9 1 8:1 / /ringfence rw - ext4 tmpfs rw\n", "ringfence")

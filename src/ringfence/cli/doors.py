@@ -9,7 +9,7 @@ from ringfence.pipelines.confine import ENGINES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ringfence.policy.texts import Flags
+    from ringfence.policy.asked import Flags
 
 _REST = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 

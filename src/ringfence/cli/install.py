@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ringfence.pipelines.install import Installed
-    from ringfence.policy.texts import Flags
+    from ringfence.policy.asked import Flags
 
 _AGENT = click.argument("agent", type=click.Choice(["claude"]))
 

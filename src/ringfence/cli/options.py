@@ -9,7 +9,7 @@ import click
 
 from ringfence.errors import UsageError
 from ringfence.pipelines.words import RETIRED, SWITCHES, VALUED
-from ringfence.policy.texts import Flags
+from ringfence.policy.asked import Flags
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from ringfence.render import words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ringfence.policy.texts import Flags
+    from ringfence.policy.asked import Flags
 
 
 @click.group()

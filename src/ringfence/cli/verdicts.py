@@ -13,7 +13,7 @@ from ringfence.render import words
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ringfence.pipelines.explain import Explained
-    from ringfence.policy.texts import Flags
+    from ringfence.policy.asked import Flags
 
 _OPS = click.Choice([str(op) for op in Op])
 

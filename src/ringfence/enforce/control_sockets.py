@@ -89,6 +89,7 @@ DOORS: tuple[Door, ...] = (
             "/run/systemd/io.systemd.Manager",
             "/run/initctl",
             "{run}/systemd",
+            "/run/udev/control",
             "/run/supervisor.sock",
             "/run/snapd.socket",
         ),
@@ -114,7 +115,7 @@ DOORS: tuple[Door, ...] = (
             _TMP + "zellij-{uid}",
             "{home}/.abduco",
         ),
-        ("TMUX", "SCREENDIR"),
+        ("TMUX",),
     ),
     Door(
         "terminals",
@@ -177,49 +178,68 @@ def control_paths(
     runtime: str,
     home: str,
     uid: int,
-    environ: Mapping[str, str],
     *,
     names_in: Callable[[str], Sequence[str]],
     keep: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """Every path to hide, existing or not, without those of the doors named in `keep`.
+    """The paths to hide, existing or not, without those of the doors named in `keep`.
 
-    `names_in` lists a folder (an empty sequence for one that cannot be read); it is asked only for rows with
-    a `*`. Raises ValueError for a name in `keep` that no row has: a typo must not go unnoticed.
+    `runtime` "" leaves out the rows of the runtime folder, where that is private anyway and
+    `shown_in_runtime` says what is seen of it. `names_in` lists a folder (an empty sequence for one that
+    cannot be read); it is asked only for rows with a `*`. Raises ValueError for a name in `keep` that no row
+    has: a typo must not go unnoticed.
     """
-    known = {door.name for door in DOORS}
-    unknown = sorted(set(keep) - known)
-    if unknown:
-        raise ValueError(
-            f"no control socket is called {', '.join(unknown)}; known are {', '.join(sorted(known))}"
-        )
+    _check(keep)
     found: dict[str, None] = {}
     listed: dict[str, Sequence[str]] = {}
     for door in DOORS:
         if door.name in keep:
             continue
-        for variable in door.variables:
-            path = _path_in(environ.get(variable, ""))
-            if path:
-                found[path] = None
         for pattern in door.paths:
             path = _filled(pattern, runtime, home, uid)
             if "*" not in path:
-                if path:
-                    found[path] = None
+                found[path] = None
                 continue
             for match in _matches(path, names_in, listed):
                 found[match] = None
+    found.pop("", None)
+    return tuple(found)
+
+
+def named_sockets(environ: Mapping[str, str], keep: Collection[str] = ()) -> tuple[str, ...]:
+    """The paths of sockets that the environment names; to be hidden only if they really are sockets."""
+    values = [environ.get(key, "") for door in DOORS if door.name not in keep for key in door.variables]
+    return tuple(dict.fromkeys(path for value in values if (path := _path_in(value))))
+
+
+def shown_in_runtime(
+    runtime: str, uid: int, *, names_in: Callable[[str], Sequence[str]], keep: Collection[str] = ()
+) -> tuple[str, ...]:
+    """What of the runtime folder is to be seen, existing or not: KEPT_IN_RUNTIME and the doors in `keep`."""
+    _check(keep)
+    found = [f"{runtime}/{name}" for name in KEPT_IN_RUNTIME]
+    for door in DOORS:
+        for pattern in door.paths if door.name in keep else ():
+            if pattern.startswith("{run}"):
+                path = _filled(pattern, runtime, "", uid)
+                found += _matches(path, names_in, {}) if "*" in path else [path]
     return tuple(found)
 
 
 def _filled(pattern: str, runtime: str, home: str, uid: int) -> str:
     """The pattern with its placeholders filled, "" when it needs a folder that there is not."""
-    if pattern.startswith("{run}"):
-        return runtime + pattern[5:].replace("{uid}", str(uid)) if runtime else ""
-    if pattern.startswith("{home}"):
-        return home + pattern[6:] if home else ""
+    for word, value in (("{run}", runtime), ("{home}", home)):
+        if pattern.startswith(word):
+            return value + pattern[len(word) :].replace("{uid}", str(uid)) if value else ""
     return pattern.replace("{uid}", str(uid))
+
+
+def _check(keep: Collection[str]) -> None:
+    known = [door.name for door in DOORS] if keep else []
+    unknown = sorted(set(keep) - set(known))
+    if unknown:
+        names = ", ".join(sorted(known))
+        raise ValueError(f"no control socket is called {', '.join(unknown)}; known are {names}")
 
 
 def _matches(

@@ -8,6 +8,8 @@ What a parent in the middle cannot do, and what remains:
   PR_SET_PDEATHSIG), not the jobs it left in the background; SIGSTOP leaves it running.
 * A signal that another process sends to the whole group reaches the program twice, once through us; nothing
   tells us that it did. What the terminal sends is told apart (si_code) and not repeated.
+* Descriptors that the program closes early stay open here until it ends, so a reader at the other end of a
+  pipe learns of it only then.
 * A caller that had SIGPIPE or SIGXFSZ ignored finds them at their default in the program (kernel/signals.py).
 """
 
@@ -133,12 +135,12 @@ def launch(
         posix.close(pipes.wait)
         outcome: NotStarted | None
         try:
-            outcome = _attend_start(child, program, accept, pipes)
+            outcome = _attend_start(program, accept, pipes)
         except BaseException:
-            _wait_end(child)
+            posix.waitpid(child, 0)
             raise
         if outcome is not None:
-            _wait_end(child)
+            posix.waitpid(child, 0)
             return outcome
         status = _attend(child)
         if after is not None:
@@ -162,7 +164,7 @@ def exit_code(outcome: Outcome) -> int:
 
 
 def explain(outcome: Outcome) -> str:
-    """One line for stderr, "" for a program that ran."""
+    """What to say on stderr, "" for a program that ran; a next step, if there is one, on its own line."""
     if isinstance(outcome, Finished):
         return ""
     if isinstance(outcome, NotConfined):
@@ -250,20 +252,26 @@ def _change_folder(program: Program) -> int:
 # ---- the parent
 
 
-def _attend_start(child: int, program: Program, accept: Accept | None, pipes: _Pipes) -> NotStarted | None:
+def _attend_start(program: Program, accept: Accept | None, pipes: _Pipes) -> NotStarted | None:
     """Hear what the child achieved, let it go on or not, and learn whether exec worked (then None)."""
     try:
         size = _number(_read(pipes.told, _HEAD))
-        if size is None:
-            return NotConfined(KernelCallError("fork", 0, f"waiting for child {child}, which died at once"))
         if size == 0:
             return CannotRun(program.cwd or "", _number(_read(pipes.told, _HEAD)) or errno.EIO)
-        heard = decode(_read(pipes.told, size))
+        try:
+            heard = decode(_read(pipes.told, size or 0))
+        except (EOFError, ValueError, TypeError):
+            return NotConfined(
+                KernelCallError("fork", errno.ECHILD, "waiting for the child to build the fence")
+            )
         if isinstance(heard, KernelCallError):
             return NotConfined(heard)
         if accept is not None and not accept(heard):
             return Declined(heard)
-        posix.write(pipes.go, _GO)
+        try:
+            posix.write(pipes.go, _GO)
+        except BrokenPipeError:
+            return None  # it was killed while we looked at the report: how, its wait status says
         failed_with = _number(_read(pipes.told, _HEAD))
         return None if failed_with is None else CannotRun(program.argv[0], failed_with)
     finally:
@@ -300,13 +308,6 @@ def _reap(child: int, stopped: bool) -> tuple[int | None, bool]:
             stopped = False
         else:
             return status, False
-
-
-def _wait_end(child: int) -> None:
-    while True:
-        _, status = posix.waitpid(child, 0)
-        if not posix.WIFSTOPPED(status):
-            return
 
 
 # ---- bytes on the pipe

@@ -1,13 +1,13 @@
 """The mounts engine: confine this process and all it starts to a view of the files in which only the
 writable trees can be changed, and which nobody inside can change back.
 
-What holds it, each tried by tests/kernel/mounts_rows.py with the others in place:
+What holds it (tests/kernel/mounts_rows.py says which row ends where):
 
 1. a mount namespace of its own, all mounts read-only and `nodev` but the granted ones;
 2. a user namespace in which no program keeps CAP_SYS_ADMIN, so the mounts cannot be changed; one that the
    program makes itself gets the same mounts, locked;
 3. a system call filter on the mount calls, and on the two ioctls that type into a terminal;
-4. the second engine, Landlock, on top (device nodes, pipes with a name, abstract sockets, reads).
+4. the second engine, Landlock, on top (named pipes, abstract sockets, reopened descriptors, reads).
 
 What remains: docs/escapes.md.
 """
@@ -19,11 +19,12 @@ import posix
 from ringfence.enforce import landlock
 from ringfence.enforce import mounts_report as report
 from ringfence.enforce import plan as landlock_plan
-from ringfence.enforce.control_sockets import KEPT_IN_RUNTIME, control_paths
+from ringfence.enforce.control_sockets import control_paths, named_sockets, shown_in_runtime
 from ringfence.enforce.mounts_apply import Place, build
 from ringfence.enforce.mounts_devices import DEVICES
-from ringfence.enforce.mounts_plan import Hold, MountPlan, may_write, plan
-from ringfence.enforce.mounts_table import parse, showing_outside
+from ringfence.enforce.mounts_plan import Hold, MountPlan, is_below, may_write, plan
+from ringfence.enforce.mounts_store import STORE_NAME
+from ringfence.enforce.mounts_table import any_below, parse, showing_outside, stands_inside
 from ringfence.kernel import descriptors, mounts, namespaces, seccomp
 from ringfence.model import Access, EnforcementReport, Rule, Zone, ZoneKind
 from ringfence.records import Record
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from ringfence.model import Capabilities, Confinement
 
 _EPERM = 1
+_O_PATH = 0o10000000
 
 # By name, because these have other numbers in 32-bit programs; the later ones: kernel/mounts.py.
 _FILTER = (
@@ -60,24 +62,29 @@ def confine_self(confinement: Confinement, standing: Standing, here: Capabilitie
 
     `here` need tell only `landlock`: the second layer, which is left out where there is none (and what it
     would have held is reported as open). Whether user namespaces are open is found out by entering one.
-    Raises KernelCallError when any part fails: the process is then unusable and must not start anything;
-    `namespaces.why_closed` puts an error of unshare into words.
+    Raises KernelCallError when any part fails: the process is then unusable and must not start anything.
     """
     terminal = _terminal()
     namespaces.enter_user_and_mount()
-    planned = plan_here(confinement)
-    built = build(planned, _place(standing, terminal))
+    sockets, place = _surveyed(confinement, standing, terminal)
+    planned = plan_here(confinement, sockets)
+    built = build(planned, place)
     seal()
-    second = landlock_plan.plan(second_layer(confinement, standing), here)
+    hidden = [path for path in sockets if path not in built.gone]
+    notes: tuple[str, ...] = (f"hidden control sockets: {', '.join(hidden)}",) if hidden else ()
+    if here.landlock == 1 and confinement.reads == "anywhere":
+        why = "ABI 1 would refuse every rename between two folders"
+        here = here._replace(landlock=0, why_not=(("landlock", why), *here.why_not))
+    second = landlock_plan.plan(second_layer(confinement, place), here)
     if isinstance(second, EnforcementReport):
         # An open folder belongs to the mounts outside and leads there; Landlock's engine closes them itself.
         roots = tuple(zone.root for zone in confinement.writable)
         inner = tuple(zone.root for zone in (*confinement.carve_outs, *confinement.masked))
         leaks = descriptors.close_leaks(roots, inner)
-        notes = tuple(f"closed inherited descriptor {leak.descriptor}: {leak.what}" for leak in leaks)
-        return report.of_mounts(confinement, planned, built, second.detail, notes)
+        closed = tuple(f"closed inherited descriptor {leak.descriptor}: {leak.what}" for leak in leaks)
+        return report.of_mounts(confinement, planned, built, second.detail, (*notes, *closed))
     applied = landlock.confine_self(second)
-    notes = tuple(note for note in applied.notes if note not in second.report.notes)
+    notes += tuple(note for note in applied.notes if note not in second.report.notes)
     return report.of_mounts(confinement, planned, built, "", notes)
 
 
@@ -88,41 +95,67 @@ def seal() -> None:
     mounts.refuse_mount_calls()
 
 
-def plan_here(confinement: Confinement) -> MountPlan:
+def plan_here(confinement: Confinement, sockets: tuple[str, ...] = ()) -> MountPlan:
     """The plan, with the mounts of this machine that show an outside place inside a writable tree."""
-    planned = plan(confinement)
+    planned = plan(confinement, (), sockets)
     roots = [step.path for step in planned.steps if step.hold is Hold.WRITE]
-    table = parse(_read_mount_table())
-    leading_out = showing_outside(table, roots, lambda path: may_write(planned, path))
-    return plan(confinement, leading_out) if leading_out else planned
+    table = read_mount_table()
+    if not any_below(table, roots):
+        return planned
+    leading_out = showing_outside(parse(table), roots, lambda path: may_write(planned, path))
+    return plan(confinement, leading_out, sockets) if leading_out else planned
 
 
-def second_layer(confinement: Confinement, standing: Standing) -> Confinement:
+def inside_a_fence() -> bool:
+    """Whether this process stands in a fence of this engine already: no second one can be built then."""
+    return stands_inside(read_mount_table(), STORE_NAME)
+
+
+def second_layer(confinement: Confinement, place: Place) -> Confinement:
     """The confinement that Landlock is to apply on top: the same, plus what is private or harmless here.
 
     /proc: what acts on the machine is read-only already, the rest is per process and guarded by ptrace rules.
     """
-    files = (*confinement.files, *(path for path in (*DEVICES, "/proc") if _exists(path)))
-    runtime = _runtime(standing.environ)
-    if not _exists(runtime):
-        return confinement._replace(files=files)
-    own = Zone(runtime, Access.WRITE, ZoneKind.OWN, Rule("runtime-folder", "built in"))
-    return confinement._replace(files=files, writable=(*confinement.writable, own))
+    extra = [path for path in (*DEVICES, "/proc") if _exists(path)]
+    if place.terminal and _exists("/dev/console"):
+        extra.append("/dev/console")
+    layered = confinement._replace(files=(*confinement.files, *extra))
+    if not place.runtime or not _exists(place.runtime):
+        return layered
+    own = Zone(place.runtime, Access.WRITE, ZoneKind.OWN, Rule("runtime-folder", "built in"))
+    return layered._replace(writable=(*layered.writable, own))
 
 
-def _runtime(environ: Mapping[str, str]) -> str:
-    named = environ.get("XDG_RUNTIME_DIR", "").rstrip("/")
-    return named if named.startswith("/") else f"/run/user/{posix.geteuid()}"
+def _surveyed(confinement: Confinement, standing: Standing, terminal: str) -> tuple[tuple[str, ...], Place]:
+    """The control sockets that there are, by their physical paths, and where the program stands."""
+    environ, keep, uid = standing.environ, standing.keep_sockets, posix.geteuid()
+    home = environ.get("HOME", "")
+    runtime = environ.get("XDG_RUNTIME_DIR", "").rstrip("/")
+    if not runtime.startswith("/"):
+        runtime = f"/run/user/{uid}"
+    runtime = _physical(runtime)
+    # A runtime folder that the policy grants is not replaced; its sockets are then hidden one by one.
+    private = "" if may_write(plan(confinement), runtime) else runtime
+    rows = control_paths("" if private else runtime, home, uid, names_in=_names_in, keep=keep)
+    found = [_physical(path) for path in rows if _exists(path)]
+    found += [_physical(path) for path in named_sockets(environ, keep) if _is_socket(path)]
+    if private:
+        found = [path for path in found if not is_below(path, private)]
+    shown = shown_in_runtime(private, uid, names_in=_names_in, keep=keep) if private else ()
+    sockets = tuple(dict.fromkeys(path for path in found if path))
+    return sockets, Place(standing.cwd, private, shown, terminal)
 
 
-def _place(standing: Standing, terminal: str) -> Place:
-    environ = standing.environ
-    uid = posix.geteuid()
-    runtime = _runtime(environ)
-    home, keep = environ.get("HOME", ""), standing.keep_sockets
-    sockets = control_paths(runtime, home, uid, environ, names_in=_names_in, keep=keep)
-    shown = tuple(f"{runtime}/{name}" for name in KEPT_IN_RUNTIME)
-    return Place(standing.cwd, runtime, shown, sockets, terminal)
+def _physical(path: str) -> str:
+    """Where an existing path of the system's leads, "" where this user cannot go: nor could the program."""
+    try:
+        descriptor = posix.open(path, _O_PATH | posix.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        return posix.readlink(f"/proc/self/fd/{descriptor}")
+    finally:
+        posix.close(descriptor)
 
 
 def _terminal() -> str:
@@ -143,14 +176,18 @@ def _names_in(folder: str) -> tuple[str, ...]:
 
 
 def _exists(path: str) -> bool:
+    return posix.access(path, 0)
+
+
+def _is_socket(path: str) -> bool:
     try:
-        posix.lstat(path)
+        return posix.stat(path).st_mode & 0o170000 == 0o140000
     except OSError:
         return False
-    return True
 
 
-def _read_mount_table() -> bytes:
+def read_mount_table() -> bytes:
+    """This process's own table of mounts, whole."""
     descriptor = posix.open("/proc/self/mountinfo", posix.O_RDONLY | posix.O_CLOEXEC)
     try:
         pieces = []
@@ -161,4 +198,4 @@ def _read_mount_table() -> bytes:
         posix.close(descriptor)
 
 
-__all__ = ["Standing", "confine_self", "plan_here", "seal", "second_layer"]
+__all__ = ["Standing", "confine_self", "inside_a_fence", "plan_here", "seal", "second_layer"]

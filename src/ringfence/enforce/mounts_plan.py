@@ -57,11 +57,13 @@ class MountPlan(Record):
     pins: tuple[Pins, ...]
 
 
-def plan(confinement: Confinement, outside_below: Iterable[str] = ()) -> MountPlan:
-    """The mounts that hold `confinement`.
+def plan(
+    confinement: Confinement, outside_below: Iterable[str] = (), sockets: Iterable[str] = ()
+) -> MountPlan:
+    """The mounts that hold `confinement`. All paths absolute and physical.
 
     `outside_below` are mount points below writable roots that show a place outside them (mounts_table.py);
-    they stay read-only.
+    they stay read-only. `sockets` are to be hidden beside the masks (control_sockets.py).
     """
     wanted: dict[str, Hold] = {}
     for paths, hold in (
@@ -70,6 +72,7 @@ def plan(confinement: Confinement, outside_below: Iterable[str] = ()) -> MountPl
         ((zone.root for zone in confinement.carve_outs), Hold.READ),
         (outside_below, Hold.READ),
         ((zone.root for zone in confinement.masked), Hold.HIDE),
+        (sockets, Hold.HIDE),
     ):
         for path in paths:
             if path not in wanted or _STRICTER[hold] > _STRICTER[wanted[path]]:

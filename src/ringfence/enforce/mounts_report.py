@@ -17,7 +17,7 @@ _WITHOUT_LANDLOCK = (
     (
         "engine.descriptors",
         "descriptors",
-        "a file that the caller opened for reading can be reopened for writing",
+        "a file opened for reading by the caller can be reopened for writing",
     ),
 )
 
@@ -25,7 +25,7 @@ _WITHOUT_LANDLOCK = (
 def of_mounts(
     confinement: Confinement, planned: MountPlan, built: Built, no_landlock: str, notes: tuple[str, ...]
 ) -> EnforcementReport:
-    """The report. `no_landlock` is why the second layer is missing, "" if it stands."""
+    """The report. `no_landlock` is why the second layer is missing, "" if it stands; `notes` are added."""
     gone = frozenset(built.gone)
     zones = (*confinement.writable, *confinement.carve_outs, *confinement.masked)
     rules = [_held(zone, gone) for zone in zones]
@@ -83,6 +83,4 @@ def _notes(built: Built) -> tuple[str, ...]:
     ]
     if not built.limited:
         notes.append("the limit of mount namespaces could not be set: /proc/sys is read-only here")
-    if built.hidden:
-        notes.append("hidden control sockets: " + ", ".join(built.hidden))
     return tuple(notes)

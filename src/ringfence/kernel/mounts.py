@@ -102,14 +102,14 @@ def _attributes(flags: int, propagation: int) -> bytes:
     return b"".join(word.to_bytes(8, sys.byteorder) for word in (flags, 0, propagation, 0))
 
 
-def mount_new(kind: str, where: str, flags: int, options: str) -> None:
-    """Mount a new filesystem of `kind` ("tmpfs", "devpts") on the path `where`, which may hold no link.
+def mount_new(kind: str, name: str, where: str, flags: int, options: str) -> None:
+    """Mount a new filesystem of `kind` ("tmpfs", "devpts"), called `name` in the table of mounts, on `where`.
 
-    The classic call: one instead of four, and `where` is always a name that no agent can change.
+    The classic call: one instead of four, and `where` is always a place of the system's that no agent can
+    change; it may hold no link.
     """
-    doing = f"mounting {kind} on {where}"
-    words = (kind.encode(), _bytes(where), kind.encode())
-    libc.call("mount", *words, flags, options.encode(), doing=doing)
+    words = (name.encode(), _bytes(where), kind.encode())
+    libc.call("mount", *words, flags, options.encode(), doing=f"mounting {kind} on {where}")
 
 
 def refuse_mount_calls() -> None:

@@ -31,7 +31,7 @@ CAP_SYS_ADMIN = 21
 _CAPABILITY_VERSION_3 = 0x2008_0522
 _ALL_BITS = (1 << 64) - 1
 
-_EINVAL = 22
+_EPERM, _EINVAL = 1, 22
 
 # errno of unshare(CLONE_NEWUSER) or of writing the map, and what an administrator would look at.
 _CLOSED_WHY = {
@@ -44,6 +44,7 @@ _CLOSED_WHY = {
 }
 _SWITCHES = (
     ("/proc/sys/user/max_user_namespaces", b"0"),
+    ("/proc/sys/user/max_mnt_namespaces", b"0"),  # so it is inside a fence of ours
     ("/proc/sys/kernel/unprivileged_userns_clone", b"0"),
     ("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", b"1"),
 )
@@ -56,7 +57,7 @@ def enter_user_and_mount() -> None:
     owners. Root (CAP_SETUID in the namespace it stands in) maps every id, so that `chown` and `su -` inside
     the writable trees work as before.
 
-    Raises KernelCallError when user namespaces are closed here; `why_closed` puts that into words.
+    Raises KernelCallError when user namespaces are closed here, with the reason in words as its hint.
     """
     uid, gid = posix.geteuid(), posix.getegid()
     if uid == 0:
@@ -66,16 +67,29 @@ def enter_user_and_mount() -> None:
         except KernelCallError:
             with_helper(False)
             raise
-        with_helper(True)
+        try:
+            with_helper(True)
+        except KernelCallError as failed:
+            if failed.errno != _EPERM:
+                raise
+            # Root of a container that may not change ids: it can still map itself, like anybody.
+            _map_only(uid, gid)
     else:
         _unshare()
-        _write_map("/proc/self/setgroups", b"deny")
+        _map_only(uid, gid)
+
+
+def _map_only(uid: int, gid: int) -> None:
+    """Map our own ids to themselves, those that are not mapped already."""
+    if not _read("/proc/self/uid_map"):
         _write_map("/proc/self/uid_map", b"%d %d 1\n" % (uid, uid))
+    if not _read("/proc/self/gid_map"):
+        _write_map("/proc/self/setgroups", b"deny")
         _write_map("/proc/self/gid_map", b"%d %d 1\n" % (gid, gid))
 
 
 def open_namespace_limit() -> int:
-    """A descriptor to `limit_namespaces` with later, when /proc/sys is read-only; -1 where it cannot be had."""
+    """A descriptor for `limit_namespaces` later, when /proc/sys is read-only; -1 where it cannot be had."""
     try:
         return posix.open("/proc/sys/user/max_mnt_namespaces", posix.O_WRONLY | posix.O_CLOEXEC)
     except OSError:
@@ -102,7 +116,11 @@ def limit_namespaces(descriptor: int) -> bool:
 
 
 def _unshare() -> None:
-    call("unshare", CLONE_NEWUSER | CLONE_NEWNS, doing="creating a user and a mount namespace")
+    try:
+        call("unshare", CLONE_NEWUSER | CLONE_NEWNS, doing="creating a user and a mount namespace")
+    except KernelCallError as failed:
+        failed.hint = why_closed(failed.errno)
+        raise
 
 
 def _spawn_mapper() -> Callable[[bool], None]:
@@ -163,7 +181,10 @@ def _write_map(path: str, content: bytes) -> None:
         finally:
             posix.close(fd)
     except OSError as error:
-        raise KernelCallError("write", error.errno or _EINVAL, f"writing {path}") from None
+        failed = KernelCallError("write", error.errno or _EINVAL, f"writing {path}")
+        # Ubuntu's AppArmor lets the namespace be made and takes every right in it away.
+        failed.hint = why_closed(failed.errno)
+        raise failed from None
 
 
 def drop_rights() -> None:

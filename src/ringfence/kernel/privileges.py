@@ -22,7 +22,7 @@ DROPPED = {
     "CAP_SYS_ADMIN": 21,
     "CAP_SYS_BOOT": 22,  # kexec
 }
-_PR_CAPBSET_DROP = 24
+_PR_CAPBSET_READ, _PR_CAPBSET_DROP = 23, 24
 _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_LOWER = 47, 3
 _CAPABILITY_VERSION_3 = 0x20080522
 
@@ -32,15 +32,18 @@ def drop_root_powers() -> None:
 
     A program of root gets at exec what the bounding and the inheritable set hold; one of another user only
     what the ambient set holds (setuid and file capabilities count for nothing under no_new_privs). Nothing to
-    do for an ordinary user costs five calls. Raises KernelCallError: EPERM for a root without CAP_SETPCAP.
+    do for an ordinary user costs seven calls. Raises KernelCallError: EPERM for a root
+    that has one of the powers and not CAP_SETPCAP.
     """
     for name, number in DROPPED.items():
         _ambient_lower(number, name)
+    _lower_inheritable()
     if posix.geteuid() and posix.getuid():
         return
     for name, number in DROPPED.items():
-        libc.call("prctl", _PR_CAPBSET_DROP, number, 0, 0, 0, doing=f"dropping {name}")
-    _clear_inheritable()
+        # A container's root may have lost the power already, and CAP_SETPCAP, the right to drop it, with it.
+        if libc.call("prctl", _PR_CAPBSET_READ, number, 0, 0, 0, doing=f"looking for {name}"):
+            libc.call("prctl", _PR_CAPBSET_DROP, number, 0, 0, 0, doing=f"dropping {name}")
 
 
 def _ambient_lower(number: int, name: str) -> None:
@@ -51,7 +54,7 @@ def _ambient_lower(number: int, name: str) -> None:
             raise
 
 
-def _clear_inheritable() -> None:
+def _lower_inheritable() -> None:
     """Some container runtimes start root with a full inheritable set, which refills at exec."""
     header = libc.buffer(_CAPABILITY_VERSION_3.to_bytes(4, sys.byteorder) + bytes(4))
     # Two struct __user_cap_data_struct: effective, permitted, inheritable, for capabilities 0-31 and 32-63.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ringfence.model import CommandDecision, Decision
     from ringfence.pipelines.fence import Fence
-    from ringfence.policy.texts import Flags
+    from ringfence.policy.asked import Flags
 
 
 class Checked(Record):

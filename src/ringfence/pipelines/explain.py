@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ringfence.decide import nearest
+from ringfence.decide import nearest, toml_text
 from ringfence.model import Decision, Glob, Op, Unresolved, Verdict, Zone
 from ringfence.records import Record
 from ringfence.resolve.spell import absolute
@@ -46,7 +46,7 @@ def explain(fence: Fence, asked: str, op: Op, cwd: str) -> Explained:
     if isinstance(whole, Unresolved):
         return Explained(asked, op, cwd, fence.home or "", "", (), "", (), decision, "")
     way = trace(whole, op not in (Op.DELETE, Op.RENAME))
-    governing, _ = nearest(fence.index, decision.path) if decision.path else (None, 0)
+    governing, _ = nearest(fence.index, decision.path, reading=op is Op.READ) if decision.path else (None, 0)
     table: list[Zone | Glob] = [*fence.policy.zones, *_matching(fence, governing)]
     rows = tuple(_row(zone, governing, decision.path) for zone in table)
     return Explained(
@@ -81,7 +81,7 @@ def _grant(decision: Decision, op: Op) -> str:
         return ""
     if decision.code.startswith(("outside.", "zone.", "protected.")):
         access = "read" if op is Op.READ else "write"
-        return f'[[zone]]\npath = "{decision.path}"\naccess = "{access}"'
+        return f'[[zone]]\npath = {toml_text(decision.path)}\naccess = "{access}"'
     if decision.code.startswith("guard."):
         return f'unguard = ["{decision.rule.id}"]'
     return ""

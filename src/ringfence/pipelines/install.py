@@ -18,7 +18,7 @@ from ringfence.records import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ringfence.model import Policy
-    from ringfence.policy.texts import Flags
+    from ringfence.policy.asked import Flags
 
 _CANARY = "ringfence-canary-that-must-not-exist"
 _WAIT = 30.0  # seconds for one canary call
@@ -287,7 +287,7 @@ def _ask_engine(launcher: str, outside: str, env: dict[str, str]) -> Check:
 
     Built so that no reading of the text can tell: it is the kernel that must refuse it.
     """
-    from ringfence.pipelines.hook import quote
+    from ringfence.pipelines.say import quote
 
     name = "fenced shell refuses a write outside"
     line = f'echo ran > "$TMPDIR/canary" && cat "$TMPDIR/canary"; eval "$(printf ": > %s" {quote(quote(outside))})"'

@@ -7,8 +7,10 @@ import os
 from ringfence.errors import EXIT_OK, EXIT_REFUSED, PolicyError, UsageError
 from ringfence.pipelines import compose
 from ringfence.policy import expectations, show, trust
+from ringfence.policy.asked import Flags
+from ringfence.policy.read import read
 from ringfence.policy.reference import json_schema
-from ringfence.policy.texts import FILE_NAME
+from ringfence.policy.texts import FILE_NAME, Layer
 from ringfence.records import Record
 
 TYPE_CHECKING = False
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
 
     from ringfence.model import Decision, Op
     from ringfence.policy.load import Loaded
-    from ringfence.policy.texts import Flags
 
 
 class Checked(Record):
@@ -65,8 +66,6 @@ def schema() -> dict[str, Any]:
 
 def trust_file(path: str, forget: bool) -> tuple[str, bool]:
     """(the file, whether anything changed). Raises PolicyError if it is no policy file that could be read."""
-    from ringfence.policy.load import load as compile_all
-
     env = compose.process_environment()
     cwd = compose.process_cwd()
     home = env.get("HOME") or None
@@ -79,20 +78,15 @@ def trust_file(path: str, forget: bool) -> tuple[str, bool]:
         raise UsageError(f"there is no file {whole}", "name a ringfence.toml, or the folder that holds one")
     with open(physical, "rb") as file:
         content = file.read()
-    made = compose.sources(_named(physical), env, cwd, home)
+    made = compose.sources(Flags(), env, cwd, home)
     if not made.folders.state:
         raise PolicyError(
             "there is no state folder to keep the mark in", physical, hint="set HOME or XDG_STATE_HOME"
         )
     if forget:
         return physical, trust.distrust(made.folders.state, physical, content)
-    compile_all(made, compose.resolve)  # a file that cannot be read is not one to trust
+    # A file that cannot be taken at its word is not one to trust.
+    read(content, physical, os.path.dirname(physical), home, Layer.PROJECT, trusted=True)
     known = os.path.exists(trust.mark_path(made.folders.state, physical, content))
     trust.trust(made.folders.state, physical, content)
     return physical, not known
-
-
-def _named(path: str) -> Flags:
-    from ringfence.policy.texts import Flags as Words
-
-    return Words(policy=path)

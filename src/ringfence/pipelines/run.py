@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ringfence.model import EnforcementReport, Policy
-    from ringfence.policy.texts import Flags
+    from ringfence.policy.asked import Flags
 
 # Doors to processes outside that an agent leaves in its children's environment.
 DROPPED = ("CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN")
@@ -20,7 +20,7 @@ DROPPED = ("CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN")
 
 def run(words: Sequence[str]) -> int:
     """The hot door."""
-    from ringfence.pipelines.hook import complain
+    from ringfence.pipelines.say import complain
     from ringfence.pipelines.words import take_flags
 
     try:
@@ -40,8 +40,9 @@ def run(words: Sequence[str]) -> int:
 def start(flags: Flags, program: list[str], *, report: bool = False, engine: str = "auto") -> int:
     """Run and return the exit status; dies by the program's own signal."""
     from ringfence.pipelines.denials import Watch
-    from ringfence.pipelines.hook import complain
+    from ringfence.pipelines.say import complain, quote
 
+    known_engine(engine)
     env = compose.process_environment()
     cwd = compose.process_cwd()
     fence = compose.fence_for(flags, env, cwd)
@@ -50,22 +51,32 @@ def start(flags: Flags, program: list[str], *, report: bool = False, engine: str
     if not policy.restricted:
         complain("ringfence: NO FENCE around this program: no workspace is named; give --workspace DIR")
     session.prepare(policy, name)
-    watch = Watch(fence.with_policy(policy), " ".join(program), cwd, env)
+    inside = fenced_environment(env, policy, name)
+    watch = Watch(fence.with_policy(policy, inside), " ".join(quote(word) for word in program), cwd, inside)
 
     def after(status: int) -> None:
         watch.explain(status)
-        session.end(name)
+        session.end_call(name)
 
-    inside = fenced_environment(env, policy, name)
-    ran = run_confined(
-        policy,
-        Program(program, utf8(inside)),
-        cwd=cwd,
-        env=inside,
-        engine=known_engine(engine),
-        after=after,
-        told=teller(report),
-    )
+    tell = teller(report)
+
+    def heard(found: EnforcementReport) -> None:
+        watch.told(found)
+        if tell is not None:
+            tell(found)
+
+    try:
+        ran = run_confined(
+            policy,
+            Program(program, utf8(inside)),
+            cwd=cwd,
+            env=inside,
+            engine=engine,
+            after=after,
+            told=heard,
+        )
+    finally:
+        session.end_call(name)  # where nothing was run
     return end(policy, ran)
 
 
@@ -97,7 +108,7 @@ def teller(wanted: bool) -> Callable[[EnforcementReport], None] | None:
     """Print what holds, before the program starts; every weaker rule on a line of its own."""
     if not wanted:
         return None
-    from ringfence.pipelines.hook import complain
+    from ringfence.pipelines.say import complain
 
     def tell(report: EnforcementReport) -> None:
         complain(f"ringfence: held by {report.engine}: {report.detail}")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ringfence.model import CommandDecision
     from ringfence.pipelines.fence import Fence
-    from ringfence.policy.texts import Flags
+    from ringfence.policy.asked import Flags
 
 _OPTIONS = {"--shell": True, "--session": True, "--install-as": True, "--engine": True}
 _SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/bin/sh")
@@ -29,7 +29,7 @@ _TAKES_VALUE = ("-o", "+o", "-O", "+O", "--rcfile", "--init-file")
 
 def run(words: Sequence[str]) -> int:
     """The hot door."""
-    from ringfence.pipelines.hook import complain
+    from ringfence.pipelines.say import complain
     from ringfence.pipelines.words import take_flags
 
     try:
@@ -62,44 +62,54 @@ def start(
     name: str = "",
     files: Sequence[str] = (),
     engine: str = "auto",
+    said: str = "",
+    judged: bool = False,
 ) -> int:
-    """Run the shell and return its exit status; dies by its signal. `files`: single files it may write beside."""
+    """Run the shell and return its exit status; dies by its signal.
+
+    `files`: single files it may write beside. `said`: what the agent's model wrote, where the shell's text wraps it.
+    `judged`: the agent's hook has read this text already.
+    """
     from ringfence.pipelines.denials import Watch
 
+    known_engine(engine)
     env = compose.process_environment()
     cwd = compose.process_cwd()
     fence = compose.fence_for(flags, env, cwd)
-    own = name or _session(env)
+    own = session.named(name) if name else _session(env)
     policy = session.with_session(fence.policy, own)
     fence = fence.with_policy(policy)
     program = shell or next((path for path in _SHELLS if access(path, 1)), "/bin/sh")
     text = command_text(words)
-    if text and policy.restricted:
-        refused = _judge(fence, text, cwd, program)
+    inside = fenced_environment(env, policy, own)
+    if text and policy.restricted and not judged:
+        refused = _judge(fence.with_policy(policy, inside), said or text, cwd, program)
         if refused is not None:
             return _refuse(fence, text, cwd, refused)
     if not policy.restricted:
-        from ringfence.pipelines.hook import complain
+        from ringfence.pipelines.say import complain
 
         complain("ringfence: NO FENCE around this shell: no workspace is named; give --workspace DIR")
     session.prepare(policy, own)
-    watch = Watch(fence, text, cwd, env)
-    inside = fenced_environment(env, policy, own)
+    watch = Watch(fence.with_policy(policy, inside), said or text, cwd, inside)
 
     def after(status: int) -> None:
         watch.explain(status)
-        if own.startswith("call-"):
-            session.end(own)
+        session.end_call(own)
 
-    ran = run_confined(
-        policy,
-        Program([program, *words], utf8(inside)),
-        cwd=cwd,
-        env=inside,
-        files=files,
-        engine=known_engine(engine),
-        after=after,
-    )
+    try:
+        ran = run_confined(
+            policy,
+            Program([program, *words], utf8(inside)),
+            cwd=cwd,
+            env=inside,
+            files=files,
+            engine=engine,
+            after=after,
+            told=watch.told,
+        )
+    finally:
+        session.end_call(own)  # where nothing was run
     return end(policy, ran)
 
 
@@ -138,8 +148,8 @@ def _judge(fence: Fence, text: str, cwd: str, program: str) -> CommandDecision |
 
 
 def _refuse(fence: Fence, text: str, cwd: str, decision: CommandDecision) -> int:
-    from ringfence.pipelines.hook import complain, reason
     from ringfence.pipelines.journal import record_command
+    from ringfence.pipelines.say import complain, reason
 
     complain(f"ringfence: nothing was run: {decision.message}")
     for use in decision.uses:

@@ -6,7 +6,7 @@ The same flags stand on every other command through click (cli/options.py); a te
 from __future__ import annotations
 
 from ringfence.errors import UsageError
-from ringfence.policy.texts import Flags
+from ringfence.policy.asked import Flags
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -21,13 +21,14 @@ from ringfence.policy.roots import (
     locate_root,
     refuse_movable_links,
 )
-from ringfence.policy.texts import Expectation, Layer, LayerText, PathText, Place, Sources, Word, ZoneText
+from ringfence.policy.texts import Expectation, Layer, LayerText, PathText, Place, Word, ZoneText
 from ringfence.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ringfence.policy.asked import Sources
     from ringfence.policy.evidence import Evidence
     from ringfence.policy.roots import Locator
 

@@ -11,10 +11,11 @@ from ringfence.policy.ownership import current_uid, stranger, stranger_above
 from ringfence.policy.paths import LIST_SEPARATOR, PathTextError, spell
 from ringfence.policy.read import check_word, nearest, read
 from ringfence.policy.schema import BY_NAME
-from ringfence.policy.texts import FILE_NAME, Flags, Layer, LayerText, PathText, Place, Sources, Word
+from ringfence.policy.texts import FILE_NAME, Layer, LayerText, PathText, Place, Word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ringfence.policy.asked import Flags, Sources
     from ringfence.policy.evidence import Evidence
     from ringfence.policy.roots import Locator
 

@@ -23,10 +23,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
+    from ringfence.policy.asked import Sources
     from ringfence.policy.evidence import Evidence
     from ringfence.policy.git_layout import GitLayout
     from ringfence.policy.roots import Locator
-    from ringfence.policy.texts import LayerText, Sources
+    from ringfence.policy.texts import LayerText
 
 SOURCE = "built in"
 _FILE_LAYERS = (Layer.PROJECT, Layer.USER, Layer.SITE)

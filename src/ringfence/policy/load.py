@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ringfence.model import Policy, Site
+    from ringfence.policy.asked import Sources
     from ringfence.policy.compile import Compiled
-    from ringfence.policy.texts import FileSeen, LayerText, LinkSeen, RootSeen, Sources
+    from ringfence.policy.texts import FileSeen, LayerText, LinkSeen, RootSeen
 
 
 class Loaded(Record):

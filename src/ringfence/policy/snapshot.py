@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ringfence.model import Policy, Site
+    from ringfence.policy.asked import Sources
     from ringfence.policy.load import Loaded
-    from ringfence.policy.texts import Sources
 
     Locate = Callable[[str], Site]
 
