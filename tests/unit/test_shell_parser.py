@@ -10,6 +10,7 @@ import time
 import pytest
 from shell_rig import PARSE, PROGRAM, needs_parser
 
+from ringfence.kernel.local_disk import MAX_READ, LocalDisk
 from ringfence.kernel.parser_process import MAX_TEXT, run_parser
 from ringfence.pipelines.command import find_parser
 from ringfence.shell.lower import lower
@@ -163,3 +164,28 @@ def test_json_by_the_c_scanner():
     }
     with pytest.raises(ValueError, match="JSON"):
         decode_json("nope")
+
+
+def test_the_disk_answers_without_raising(tmp_path):
+    disk = LocalDisk()
+    root = str(tmp_path)
+    (tmp_path / "f").write_text("text")
+    (tmp_path / "big").write_bytes(b"x" * (MAX_READ + 1))
+    os.mkfifo(tmp_path / "pipe")
+    os.symlink("f", tmp_path / "link")
+    os.symlink("loop", tmp_path / "loop")
+    assert disk.read_text(f"{root}/f") == disk.read_text(f"{root}/link") == "text"
+    assert disk.read_text(f"{root}/big") is None
+    assert disk.read_text(f"{root}/pipe") is None  # and does not wait for a writer
+    assert disk.readlink(f"{root}/link") == "f"
+    assert disk.readlink(f"{root}/f") is None
+    assert disk.names(root) == ("big", "f", "link", "loop", "pipe")
+    assert disk.physical(f"{root}/link") == os.path.realpath(f"{root}/f")
+    assert disk.exists(f"{root}/loop")
+    assert disk.is_file(f"{root}/link")
+    for odd in (f"{root}/loop", f"{root}/absent", "/a\0b", "/" + "x" * 5000, "\ud800"):
+        assert not disk.is_dir(odd)
+        assert not disk.is_file(odd)
+        assert disk.names(odd) is None
+        assert disk.physical(odd) is None
+        assert disk.read_text(odd) is None

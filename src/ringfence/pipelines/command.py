@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from _stat import S_ISDIR, S_ISREG
 
+from ringfence.kernel.local_disk import LocalDisk
 from ringfence.kernel.parser_process import run_parser
 from ringfence.model import Access, CommandDecision, Decision, Op, Surroundings, Verdict, ZoneKind
 from ringfence.shell.parsing import read_script
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
         [str, str], Decision | None
     ]  # (path, cwd): a refusal for something strictly below, or None
 
-MAX_READ = 64 * 1024
-MAX_NAMES = 5000
 MAX_CACHE = 1024
 _BOUNDARY = (ZoneKind.PROTECT, ZoneKind.ZONE)
 
@@ -79,94 +77,6 @@ def find_parser(prefix: str, scripts: str = "") -> str:
     except PackageNotFoundError:
         return ""
     return ""
-
-
-class LocalDisk:
-    """The disk as this process sees it; answers are kept for one reading, so that one reading is consistent."""
-
-    def __init__(self) -> None:
-        self._modes: dict[str, int] = {}
-        self._listed: dict[str, tuple[str, ...] | None] = {}
-
-    def _mode(self, path: str) -> int:
-        mode = self._modes.get(path)
-        if mode is None:
-            try:
-                mode = posix.stat(_bytes(path)).st_mode
-            except (OSError, ValueError):
-                mode = 0
-            self._modes[path] = mode
-        return mode
-
-    def is_dir(self, path: str) -> bool:
-        return S_ISDIR(self._mode(path)) and posix.access(_bytes(path), posix.X_OK)
-
-    def is_file(self, path: str) -> bool:
-        return S_ISREG(self._mode(path))
-
-    def exists(self, path: str) -> bool:
-        try:
-            posix.lstat(_bytes(path))
-        except (OSError, ValueError):
-            return False
-        return True
-
-    def readlink(self, path: str) -> str | None:
-        try:
-            return posix.readlink(_bytes(path)).decode("utf-8", "surrogateescape")
-        except (OSError, ValueError):
-            return None
-
-    def names(self, path: str) -> tuple[str, ...] | None:
-        if path not in self._listed:
-            found: list[str] = []
-            listed = True
-            try:
-                with posix.scandir(_bytes(path)) as entries:
-                    for entry in entries:
-                        found.append(entry.name.decode("utf-8", "surrogateescape"))
-                        if len(found) > MAX_NAMES:
-                            found.append("\0")  # too many to know: reads as an unknown name
-                            break
-            except (OSError, ValueError):
-                listed = False
-            self._listed[path] = tuple(sorted(found)) if listed else None
-        return self._listed[path]
-
-    def physical(self, path: str) -> str | None:
-        if not hasattr(posix, "O_PATH"):
-            return path if self.exists(path) else None
-        try:
-            fd = posix.open(_bytes(path), posix.O_PATH | posix.O_CLOEXEC)
-        except (OSError, ValueError):
-            return None
-        try:
-            return posix.readlink(b"/proc/self/fd/%d" % fd).decode("utf-8", "surrogateescape")
-        except OSError:
-            return None
-        finally:
-            posix.close(fd)
-
-    def read_text(self, path: str) -> str | None:
-        try:
-            fd = posix.open(
-                _bytes(path), posix.O_RDONLY | posix.O_NONBLOCK | posix.O_CLOEXEC | posix.O_NOCTTY
-            )
-        except (OSError, ValueError):
-            return None
-        try:
-            if not S_ISREG(posix.fstat(fd).st_mode):
-                return None
-            data = posix.read(fd, MAX_READ + 1)
-        except OSError:
-            return None
-        finally:
-            posix.close(fd)
-        return None if len(data) > MAX_READ else data.decode("utf-8", "surrogateescape")
-
-
-def _bytes(path: str) -> bytes:
-    return path.encode("utf-8", "surrogateescape")
 
 
 _parsers: dict[str, Parse] = {}  # one for each shfmt, so that a resident process reads a text once
@@ -293,9 +203,7 @@ def _soften(use: Use) -> Unknown:
 
 def _span(text: str, unknown: Unknown) -> str:
     part = (
-        text.encode("utf-8", "surrogateescape")[unknown.start : unknown.end]
-        .decode("utf-8", "replace")
-        .strip()
+        text.encode("utf-8", "surrogatepass")[unknown.start : unknown.end].decode("utf-8", "replace").strip()
     )
     return f" (in {part[:80]!r})" if part and part != text.strip() else ""
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from ringfence.shell.directories import BUILTINS as DIRECTORIES
 from ringfence.shell.output import BUILTINS as OUTPUT
-from ringfence.shell.state import DIGITS, UNKNOWN
+from ringfence.shell.state import DIGITS, UNKNOWN, State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ringfence.shell.calls import Call
-    from ringfence.shell.state import State, Value
+    from ringfence.shell.state import Value
     from ringfence.shell.tree import Assign, Declare
     from ringfence.shell.walk import Walk
 
@@ -36,6 +36,7 @@ def assign(walk: Walk, one: Assign, state: State, *, lasting: bool = True) -> No
     if one.subscript is not None:
         state.set(one.name, (UNKNOWN,))
         return
+    walk.code_variable(one.name, values, state)
     if any("$(" in text or "`" in text for v in values for text in ((v,) if isinstance(v, str) else v or ())):
         walk.loaded = True
     if one.append:
@@ -78,6 +79,8 @@ def _declared_word(walk: Walk, text: str, pending: list[tuple[str, tuple[Value, 
         if eq:
             walk.watch_variable(name, lasting=True)
         walk.loaded = walk.loaded or "$(" in value or "`" in value
+        if eq:
+            walk.code_variable(name, (value,), State("/", {}))
         pending.append((name, (value,) if eq else None))
     elif UNKNOWN in text:
         walk.unknown("opaque.environment", f"the variable named by {text}")

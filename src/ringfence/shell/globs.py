@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     IsDir = Callable[[str], bool]
 
 MAX_NAMES = 2000
-_MAX_STEPS = 200_000
+_MAX_STEPS = 100_000
 _ACTIVE = frozenset("*?[")
 
 
@@ -37,16 +37,27 @@ def quote(text: str) -> str:
     return "".join("\\" + c if c in "*?[]\\@!+(|)" else c for c in text)
 
 
+class Matcher:
+    """One pattern, compiled once, with one budget of steps for everything it is asked."""
+
+    __slots__ = ("_budget", "_items")
+
+    def __init__(self, pattern: str, steps: int = 0) -> None:
+        self._items = _compile(pattern)
+        self._budget = [steps or _MAX_STEPS]
+
+    def match(self, text: str) -> bool:
+        """Whole-text match. Raises TooWideError when the budget is spent."""
+        return len(text) in _ends(self._items, 0, text, 0, self._budget)
+
+    def prefixes(self, text: str) -> list[int]:
+        """Lengths of all prefixes of `text` that match, ascending. Raises TooWideError as `match` does."""
+        return sorted(_ends(self._items, 0, text, 0, self._budget))
+
+
 def match(pattern: str, text: str) -> bool:
     """Whole-text match, extended globs included. Raises TooWideError for a pattern that runs away."""
-    budget = [_MAX_STEPS]
-    return any(end == len(text) for end in _ends(_compile(pattern), 0, text, 0, budget))
-
-
-def prefixes(pattern: str, text: str) -> list[int]:
-    """Lengths of all prefixes of `text` that match, ascending."""
-    budget = [_MAX_STEPS]
-    return sorted(set(_ends(_compile(pattern), 0, text, 0, budget)))
+    return Matcher(pattern).match(text)
 
 
 def _compile(pattern: str) -> list[tuple[str, object]]:
@@ -152,6 +163,9 @@ def _ends(items: list[tuple[str, object]], at: int, text: str, i: int, budget: l
     here = {i}
     for kind, data in items[at:]:
         after: set[int] = set()
+        if kind == "*":
+            after = set(range(min(here), len(text) + 1))
+            here, kind = set(), ""  # one sweep covers every start
         for pos in here:
             if kind == "c":
                 if text[pos : pos + 1] == data:
@@ -159,8 +173,6 @@ def _ends(items: list[tuple[str, object]], at: int, text: str, i: int, budget: l
             elif kind == "?":
                 if pos < len(text):
                     after.add(pos + 1)
-            elif kind == "*":
-                after.update(range(pos, len(text) + 1))
             elif kind == "[":
                 if pos < len(text) and _in_class(data, text[pos]):
                     after.add(pos + 1)
@@ -220,10 +232,11 @@ def find(pattern: str, cwd: str, list_names: Lister, is_dir: IsDir, *, dots: boo
             elif deep and part == "**":
                 _descend(spelled, where, step, list_names, is_dir, dots)
             else:
+                matcher = Matcher(part, 1_000_000)
                 for name in list_names(where) or ():
                     if name.startswith(".") and not (dots or part.startswith((".", "\\."))):
                         continue
-                    if match(part, name):
+                    if matcher.match(name):
                         step.append((spelled + name, f"{where.rstrip('/')}/{name}"))
             if len(step) > MAX_NAMES:
                 raise TooWideError

@@ -10,12 +10,13 @@ def trim(value: str, op: str, pattern: str) -> str:
     """`#`, `##`, `%`, `%%`."""
     if UNKNOWN in pattern or UNKNOWN in value or DIGITS in value:
         return UNKNOWN
+    matcher = globs.Matcher(pattern)
     if op in ("#", "##"):
-        ends = globs.prefixes(pattern, value)
+        ends = matcher.prefixes(value)
         if not ends:
             return value
         return value[ends[0] if op == "#" else ends[-1] :]
-    starts = [i for i in range(len(value) + 1) if globs.match(pattern, value[i:])]
+    starts = [i for i in range(len(value) + 1) if matcher.match(value[i:])]
     if not starts:
         return value
     return value[: starts[-1] if op == "%" else starts[0]]
@@ -25,16 +26,18 @@ def replace(value: str, op: str, pattern: str, new: str) -> str:
     """`/` (first, `/#` and `/%` anchored), `//` (all)."""
     if UNKNOWN in pattern or UNKNOWN in value or DIGITS in value:
         return UNKNOWN
+    anchored = op == "/" and pattern[:1] in ("#", "%")
+    matcher = globs.Matcher(pattern[1:] if anchored else pattern)
     if op == "/" and pattern[:1] == "#":
-        ends = globs.prefixes(pattern[1:], value)
+        ends = matcher.prefixes(value)
         return new + value[ends[-1] :] if ends else value
     if op == "/" and pattern[:1] == "%":
-        starts = [i for i in range(len(value) + 1) if globs.match(pattern[1:], value[i:])]
+        starts = [i for i in range(len(value) + 1) if matcher.match(value[i:])]
         return value[: starts[0]] + new if starts else value
     out: list[str] = []
     i = 0
     while i < len(value):
-        ends = [e for e in globs.prefixes(pattern, value[i:]) if e > 0]
+        ends = [e for e in matcher.prefixes(value[i:]) if e > 0]
         if not ends:
             out.append(value[i])
             i += 1

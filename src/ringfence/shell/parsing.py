@@ -55,7 +55,11 @@ def read_script(text: str, dialect: str, exchange: Exchange) -> Script | Refusal
         if _CARRIAGE in text:
             return Refusal("opaque.guard-control", "a carriage return beside a private-use character")
         sent = text.replace("\r", _CARRIAGE)
-    return _read(sent.encode("utf-8", "surrogateescape"), text, dialect, exchange, 8)
+    try:
+        source = sent.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return Refusal("invalid.encoding", "text that no file system could hold")
+    return _read(source, text, dialect, exchange, 8)
 
 
 def _read(source: bytes, text: str, dialect: str, exchange: Exchange, attempts: int) -> Script | Refusal:

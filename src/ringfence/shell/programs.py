@@ -143,6 +143,24 @@ def _file_tool(name: str) -> Callable[[], Callable[[Call], str | None]]:
     return get
 
 
+def _editing(name: str) -> Callable[[], Callable[[Call], str | None]]:
+    def get() -> Callable[[Call], str | None]:
+        from ringfence.shell.editing import TOOLS
+
+        return TOOLS[name]
+
+    return get
+
+
+def _archive(name: str) -> Callable[[], Callable[[Call], str | None]]:
+    def get() -> Callable[[Call], str | None]:
+        from ringfence.shell.archives import TOOLS
+
+        return TOOLS[name]
+
+    return get
+
+
 def _find() -> Callable[[Call], str | None]:
     from ringfence.shell.findcmd import find
 
@@ -187,11 +205,11 @@ _SPECIAL: dict[str, Callable[[], Callable[[Call], str | None]]] = {
     **{
         name: _file_tool(name)
         for name in (
-            "ln", "gln", "mkdir",
-            "gmkdir",
-            "mktemp", "gmktemp", "touch", "gtouch", "tee", "gtee", "sed", "gsed", "patch", "gpatch",
-            "cp", "gcp", "mv", "gmv", "install", "ginstall", "tar", "gtar", "bsdtar", "unzip", "curl",
+            "ln", "gln", "mkdir", "gmkdir", "mktemp", "gmktemp", "touch", "gtouch", "tee", "gtee", "cp", "gcp",
+            "mv", "gmv", "install", "ginstall",
         )
     },
+    **{name: _editing(name) for name in ("sed", "gsed", "patch", "gpatch")},
+    **{name: _archive(name) for name in ("tar", "gtar", "bsdtar", "unzip", "curl")},
     **{name: _project(name) for name in ("make", "gmake", "bmake")},
 }  # fmt: skip

@@ -38,6 +38,7 @@ def _env(call: Call) -> str | None:
     for word in slots.assigns:
         name, _, value = word.partition("=")
         call.walk.watch_variable(name, lasting=False)
+        call.walk.code_variable(name, (value,), call.state)
         extra[name] = (value,)
     argv: list[str] = []
     for role, word in slots.pairs:
