@@ -33,11 +33,18 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("name", TEXTS)
-def test_it_is_answered(name, tmp_path):
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory):
+    """A folder of more names than a glob may have."""
+    folder = tmp_path_factory.mktemp("crowded")
     for index in range(2500):
-        (tmp_path / f"f{index}").touch()
-    at = Surroundings(str(tmp_path), None)
+        (folder / f"f{index}").touch()
+    return str(folder)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_it_is_answered(name, crowded):
+    at = Surroundings(crowded, None)
     reading = read(TEXTS[name], parse=PARSE, dialect="bash", at=at, env={}, disk=LocalDisk())
     assert reading.uses or reading.unknowns or reading.commands
 

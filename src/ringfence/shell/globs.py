@@ -163,9 +163,10 @@ def _ends(items: list[tuple[str, object]], at: int, text: str, i: int, budget: l
     here = {i}
     for kind, data in items[at:]:
         after: set[int] = set()
-        if kind == "*":
-            after = set(range(min(here), len(text) + 1))
-            here, kind = set(), ""  # one sweep covers every start
+        if kind == "*":  # one sweep covers every start
+            here = set(range(min(here), len(text) + 1))
+            budget[0] -= len(here)
+            continue
         for pos in here:
             if kind == "c":
                 if text[pos : pos + 1] == data:
