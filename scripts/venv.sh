@@ -1,6 +1,6 @@
 # Sourced by the other scripts: finds a Python, makes .venv once, installs this checkout into it (editable).
 # A stamp of pyproject.toml decides when to install again.
-VENV="${RINGFENCE_VENV:-$PWD/.venv}"
+VENV="${VENV_FOLDER:-$PWD/.venv}"
 
 find_python() {
     for candidate in "${PYTHON:-}" python3 python3.13 python3.12 python3.11; do

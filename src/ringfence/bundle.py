@@ -30,6 +30,7 @@ if sys.platform != "win32":
         read,
         rename,
         stat,
+        unlink,
         write,
     )
 
@@ -81,7 +82,8 @@ class Bundle:
             version, table, start = marshal.loads(data)  # noqa: S302 - our own cache, see above
         except (ValueError, EOFError, TypeError):
             return
-        if version == (_FORMAT, sys.hexversion) and isinstance(table, dict):
+        # Nothing is synced before the rename, so after a power loss the file may be cut short: whole or not at all.
+        if version == (_FORMAT, sys.hexversion, len(data) - start) and isinstance(table, dict):
             self.table, self._data, self._start = table, data, start
 
     def find_spec(self, name: str, _path: object = None, _target: object = None) -> Any:
@@ -125,7 +127,7 @@ class Bundle:
             return
         try:
             self._write(names)
-        except (OSError, ValueError, ImportError, AttributeError):
+        except Exception:  # noqa: BLE001 - a nonsense entry, a full disk: it is only a cache
             return
 
     def _write(self, names: list[str]) -> None:
@@ -153,11 +155,15 @@ class Bundle:
             table[name] = (relative, is_package, facts.st_mtime_ns, facts.st_size, at, at + len(block))
             blocks.append(block)
             at += len(block)
-        version = (_FORMAT, sys.hexversion)
+        version = (_FORMAT, sys.hexversion, at)
         # The header holds its own length, because marshal does not say where a value ended.
         start = len(marshal.dumps((version, table, 1 << 30)))
         head = marshal.dumps((version, table, start)).ljust(start, b"\0")
         staged = f"{self.path}.{getpid()}"
+        try:
+            unlink(staged)  # of an earlier process with this number, which was killed
+        except FileNotFoundError:
+            pass
         fd = open(staged, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
         try:
             data = b"".join((head, *blocks))
@@ -165,7 +171,10 @@ class Bundle:
                 data = data[write(fd, data) :]
         finally:
             close(fd)
-        rename(staged, self.path)
+        try:
+            rename(staged, self.path)
+        except OSError:
+            unlink(staged)
 
 
 _ModuleSpec: Any = type(sys.__spec__)  # importlib.machinery.ModuleSpec without importing importlib

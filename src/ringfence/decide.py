@@ -230,10 +230,10 @@ def _match_one(pattern: str, at: int, char: str) -> int:
     if head == "?":
         return 1
     if head == "[":
-        close = pattern.find("]", at + 2)
+        negate = pattern[at + 1 : at + 2] in ("!", "^")
+        close = pattern.find("]", at + 2 + negate)  # a bracket that comes first is a member
         if close > 0:
             body = pattern[at + 1 : close]
-            negate = body[0] in "!^"
             return (close - at + 1) if _in_set(body[negate:], char) != negate else 0
     return 1 if head == char and head != "*" else 0
 

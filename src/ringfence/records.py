@@ -106,6 +106,9 @@ else:
                 raise TypeError(f"{cls.__name__} has no field {next(iter(kwargs))!r}")
             return tuple.__new__(cls, (*args, *rest))
 
+        def __setattr__(self, name, value):
+            raise AttributeError(f"{type(self).__name__} is frozen")
+
         def __eq__(self, other):
             return type(self) is type(other) and tuple.__eq__(self, other)
 

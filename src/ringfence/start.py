@@ -8,6 +8,13 @@ if __name__ == "__main__":
     gc.disable()
     # First, while only our own modules and the interpreter's built-in ones are loaded; see ringfence.doors.
     sys.path.insert(0, __file__.rpartition("/")[0].rpartition("/")[0] or ".")
-    from ringfence.doors import enter
+    try:
+        from ringfence.doors import enter
 
-    enter(sys.argv[1:])
+        enter(sys.argv[1:])
+    except BaseException as error:
+        if sys.argv[1:2] != ["hook"]:
+            raise
+        # Half an upgrade, say. Exit status 1 would let most agents run the tool; 2 and a line on stderr blocks.
+        sys.stderr.write(f"ringfence: refused, because ringfence itself is broken: {error!r}\n")
+        sys.exit(2)

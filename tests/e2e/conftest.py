@@ -47,11 +47,11 @@ def other_stage(tmp_path) -> Iterator[claude_run.Stage]:
 
 @contextlib.contextmanager
 def _stage(folder: Path) -> Iterator[claude_run.Stage]:
-    """RINGFENCE_E2E_UID: as root, run the agent as this user instead, as people do.
+    """E2E_UID: as root, run the agent as this user instead, as people do.
 
     Its stage lies outside pytest's own folder, which no other user may enter.
     """
-    uid = os.environ.get("RINGFENCE_E2E_UID")
+    uid = os.environ.get("E2E_UID")
     if uid is None:
         folder.mkdir()
         yield claude_run.make_stage(str(folder))

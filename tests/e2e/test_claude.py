@@ -64,8 +64,9 @@ def test_inside_lands_unfenced(claude, stage, scenario):
 @pytest.mark.parametrize("scenario", INSIDE, ids=str)
 def test_inside_lands_fenced(claude, stage, scenario):
     ready(scenario)
+    plant(stage, scenario.tree)
     before = forbidden(stage)
-    run = run_claude(scenario, stage, claude, fenced=True)
+    run = run_claude(scenario._replace(tree=()), stage, claude, fenced=True)
     finished(run, scenario)
     landed(stage, scenario, run)
     assert not any(result.is_error for result in run.results), run.said

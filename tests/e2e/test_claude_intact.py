@@ -196,11 +196,12 @@ CASES = [
     case(
         "background-task-stopped",
         [
-            bash(f"trap 'echo ending > ended' TERM; {WAIT} & wait", run_in_background=True),
+            bash(f"trap 'echo ending > ended' TERM; touch begun; {WAIT} & wait", run_in_background=True),
+            bash("until [ -e begun ]; do sleep 0.1; done"),
             Call("TaskStop", {"task_id": "@result0:ID: (\\w+)@"}),
             bash("until [ -e ended ]; do sleep 0.1; done; cat ended"),
         ],
-        ["(?s)Command running in background.*", "(?s).*Successfully stopped task.*", "ending"],
+        ["(?s)Command running in background.*", NO_OUTPUT, "(?s).*Successfully stopped task.*", "ending"],
     ),
     case(
         "time-limit-kills",

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from ringfence.decide import Index, judge
 from ringfence.model import Folders, Op, Verdict
-from ringfence.policy.load import load
 from ringfence.policy.asked import Flags, Sources
+from ringfence.policy.load import load
 from ringfence.policy.trust import trust
 from ringfence.resolve.descriptor import locate
 

@@ -107,7 +107,7 @@ def claude_program() -> str | None:
         [sys.executable, script, "--list"], capture_output=True, text=True, check=True
     ).stdout
     version = dict(line.split("\t")[:2] for line in listed.splitlines())["claude-code"]
-    cache = os.environ.get("RINGFENCE_AGENTS_CACHE") or os.path.join(REPOSITORY, ".agents-cache")
+    cache = os.environ.get("AGENTS_CACHE") or os.path.join(REPOSITORY, ".agents-cache")
     program = os.path.join(cache, f"claude-code-{version}", "node_modules", ".bin", "claude")
     return os.path.abspath(program) if os.path.exists(program) else None
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 NAME = "claude"
 EVENTS = frozenset(("PreToolUse", "PermissionRequest", "PreSkillShellCommand"))
+# Events that carry a call which has run already, or was denied: nothing to judge.
+AFTER_EVENTS = frozenset(("PostToolUse", "PostToolUseFailure", "PostToolBatch", "PermissionDenied"))
 SESSION_EVENTS = frozenset(("SessionStart", "SessionEnd"))
 # Modes in which nobody is asked (agents that approve by themselves). `auto` asks a classifier, not a person.
 UNATTENDED = frozenset(("bypassPermissions", "dontAsk", "auto"))
@@ -36,6 +38,10 @@ def decode(payload: object, exists: Callable[[str], bool]) -> ToolCall:
     cwd = _text(payload, "cwd", required=event in EVENTS)
     mode = _text(payload, "permission_mode", required=False)
     if event not in EVENTS:
+        if "tool_input" in payload and event not in AFTER_EVENTS:
+            raise WireError(
+                NAME, f"{event} is no hook event that is known here, and it carries a tool's input"
+            )
         return ToolCall(NAME, event, session, cwd, "", mode, (), (), True)
     if cwd[:1] != "/":
         raise WireError(NAME, f"the hook's `cwd` is not an absolute path: {cwd!r}")
@@ -90,6 +96,8 @@ def _field_uses(tool: str, given: Mapping[str, object]) -> tuple[PathUse, ...]:
         if value is None and not required:
             continue
         values = value if isinstance(value, list) else [value]
+        if not values and required:
+            raise WireError(NAME, f"the `{field}` of {tool} names no path")
         for item in values:
             if not isinstance(item, str):
                 raise WireError(NAME, f"the `{field}` of {tool} is not a path")
@@ -153,9 +161,12 @@ def _is_id(text: str) -> bool:
     return len(text) > 7 and all(c.isalnum() or c == "-" for c in text) and text.isascii()
 
 
-def is_unattended(call: ToolCall) -> bool:
-    """Whether nobody is there to answer a question in this call's permission mode."""
-    return call.mode in UNATTENDED
+def is_unattended(call: ToolCall, env: Mapping[str, str]) -> bool:
+    """Whether nobody is there to answer a question. Claude Code says so itself; older ones only by their mode."""
+    said = env.get("CLAUDE_CODE_SESSION_ATTENDED")
+    if said in {"0", "1"} and call.mode not in UNATTENDED:
+        return said == "0"
+    return call.mode in UNATTENDED and not (said == "1" and call.mode == "auto")
 
 
 def encode(call: ToolCall, verdict: Verdict, reason: str, *, command: str = "", warning: str = "") -> str:

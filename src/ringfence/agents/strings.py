@@ -10,8 +10,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_PATH_KEYS = ("path", "file", "dir", "folder", "cwd", "root", "dest", "target", "output", "source", "uri")
+# The last word of a key that names a path: `path`, `filePath`, `output_dir`, …
+_PATH_WORDS = (
+    "path", "paths", "file", "files", "filename", "filenames", "dir", "dirs", "directory", "directories", "folder",
+    "folders", "cwd", "root", "roots", "dest", "destination", "target", "output", "source", "uri", "location",
+)  # fmt: skip
 _LIMIT = 10_000  # strings looked at in one call; more is refused by the caller
+_LONGEST = 8192  # characters; longer than any path
+_LINES = 4  # a name may hold a line break; a text under the key `output` has many
 MAX_DEPTH = 40
 
 
@@ -49,25 +55,30 @@ def _strings(value: object, key: str, depth: int, budget: list[int]) -> Iterator
 
 
 def _as_path(key: str, text: str, exists: Callable[[str], bool]) -> str | None:
-    if not text or len(text) > 8192 or "\n" in text:
+    if not text or len(text) > _LONGEST:
         return None
     if text.startswith("file://"):
         return _from_uri(text)
-    if "://" in text:
+    if "://" in text.partition(" ")[0]:
         return None
-    named = any(word in key.lower() for word in _PATH_KEYS)
-    if text.startswith(("~/", "./", "../")) or text in ("~", ".", ".."):
+    named = key.lower().replace("-", "_").endswith(_PATH_WORDS)
+    if named and _is_one_name(text):
+        return text
+    if "\n" in text:
+        return None
+    if text.startswith(("~/", "./", "../")) or text in {"~", ".", ".."}:
         return text
     if text[0] == "/":
-        if named:
-            return text
         top = "/" + text.lstrip("/").partition("/")[0]
         return text if top != "/" and exists(top) else None
-    if named and " " not in text:
-        return text
     if "/../" in text or text.endswith("/.."):
         return text
     return None
+
+
+def _is_one_name(text: str) -> bool:
+    """Not a text that merely stands under such a key (`source`, `output`): those have more lines than one name."""
+    return text.count("\n") < _LINES
 
 
 def _from_uri(text: str) -> str:

@@ -13,7 +13,7 @@ from posix import O_CLOEXEC, O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY, close, envir
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 _LEAD = " && pwd -P >| "
 _HEX = frozenset("0123456789abcdef")
@@ -36,7 +36,13 @@ def run(flags: Sequence[str], words: Sequence[str]) -> int:
         own = cwd_file(line, _temp())
         # --norc: bash reads ~/.bashrc whenever its input is a socket, and Claude's outer bash has read it already.
         shell, lead = _shell(line)
-        return start(fence_flags, [*lead, "-c", line], shell=shell, files=(own,) if own else ())
+        return start(
+            fence_flags,
+            [*lead, "-c", line],
+            shell=shell,
+            files=(own,) if own else (),
+            said=said(line),
+        )
     except FenceError as error:
         complain(f"ringfence: {error}")
         return error.exit_code
@@ -60,6 +66,36 @@ def _shell(line: str) -> tuple[str, list[str]]:
         given = environ.get(b"SHELL", b"").decode("utf-8", "surrogateescape")
         return (given if given.endswith("/zsh") else "/bin/zsh"), ["-f"]
     return "/bin/bash", ["--norc", "--noprofile"]
+
+
+def said(line: str) -> str:
+    """The command inside Claude's line: the word behind `eval`, without its quotes; the line if there is none."""
+    _, found, rest = line.partition(" && eval ")
+    if not found:
+        return line.removeprefix("eval ")
+    rest = rest.rpartition(_LEAD)[0] or rest
+    rest = rest.removesuffix(" < /dev/null")
+    return "".join(_unquoted(rest))
+
+
+def _unquoted(text: str) -> Iterator[str]:
+    """POSIX quotes taken off one word (2.2, "Quoting")."""
+    quote = ""
+    at = 0
+    while at < len(text):
+        char = text[at]
+        at += 1
+        if quote:
+            if char == quote:
+                quote = ""
+                continue
+        elif char in {"'", '"'}:
+            quote = char
+            continue
+        if char == "\\" and quote != "'" and at < len(text):
+            char = text[at]
+            at += 1
+        yield char
 
 
 def cwd_file(line: str, temp: str) -> str:

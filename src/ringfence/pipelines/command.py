@@ -1,26 +1,304 @@
-"""The verdict on a command text. This release does not read commands: every text is opaque, and the engine judges."""
+"""One command text to one verdict: parse, walk, judge each use."""
 
 from __future__ import annotations
 
-from ringfence.model import CommandDecision, Verdict
+import os
+import stat
+
+from ringfence.kernel.parser_process import run_parser
+from ringfence.model import Access, CommandDecision, Decision, Op, Surroundings, Verdict, ZoneKind
+from ringfence.shell.parsing import read_script
+from ringfence.shell.reading import read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ringfence.model import Decision
+    from ringfence.model import Policy
+    from ringfence.shell.disk import Disk
+    from ringfence.shell.reading import Parse, Reading, Unknown, Use
+    from ringfence.shell.tree import Refusal, Script
+
+    Check = Callable[..., Decision]  # (path, op, *, cwd)
+    Below = Callable[
+        [str, str], Decision | None
+    ]  # (path, cwd): a refusal for something strictly below, or None
+
+MAX_READ = 64 * 1024
+MAX_NAMES = 5000
+MAX_CACHE = 512
+_BOUNDARY = (ZoneKind.PROTECT, ZoneKind.ZONE)
+
+
+def parser_with(program: str) -> Parse:
+    """A parse function around the shfmt at `program`, remembering what it has read (a pure function's memory)."""
+    known: dict[tuple[str, str], Script | Refusal] = {}
+
+    def exchange(source: bytes, dialect: str) -> tuple[bool, str, str, str]:
+        answer = run_parser(program, dialect, source)
+        return answer.ok, answer.json, answer.code, answer.detail
+
+    def parse(text: str, dialect: str) -> Script | Refusal:
+        key = (dialect, text)
+        made = known.get(key)
+        if made is None:
+            if len(known) >= MAX_CACHE:
+                known.clear()
+            made = known[key] = read_script(text, dialect, exchange)
+        return made
+
+    return parse
+
+
+def find_parser(prefix: str, scripts: str = "") -> str:
+    """The absolute path of shfmt beside the interpreter, "" if there is none. PATH is never asked.
+
+    `prefix` is sys.prefix, `scripts` the folder of sys.executable. Costs one or two lstat; the slow way, through
+    the distribution's RECORD, is taken only where those fail (`pip install --user`).
+    """
+    for folder in (f"{prefix}/bin", scripts):
+        path = f"{folder}/shfmt"
+        if folder.startswith("/") and os.access(path, os.X_OK):
+            return path
+    try:
+        from importlib.metadata import PackageNotFoundError, files
+    except ImportError:
+        return ""
+    try:
+        for file in files("shfmt-py") or ():
+            if file.name == "shfmt":
+                path = os.path.normpath(str(file.locate()))
+                if os.access(path, os.X_OK):
+                    return path
+    except PackageNotFoundError:
+        return ""
+    return ""
+
+
+class LocalDisk:
+    """The disk as this process sees it; answers are kept for one reading, so that one reading is consistent."""
+
+    def __init__(self) -> None:
+        self._modes: dict[str, int] = {}
+        self._listed: dict[str, tuple[str, ...] | None] = {}
+
+    def _mode(self, path: str) -> int:
+        mode = self._modes.get(path)
+        if mode is None:
+            try:
+                mode = os.stat(_bytes(path)).st_mode
+            except (OSError, ValueError):
+                mode = 0
+            self._modes[path] = mode
+        return mode
+
+    def is_dir(self, path: str) -> bool:
+        return stat.S_ISDIR(self._mode(path)) and os.access(_bytes(path), os.X_OK)
+
+    def is_file(self, path: str) -> bool:
+        return stat.S_ISREG(self._mode(path))
+
+    def exists(self, path: str) -> bool:
+        try:
+            os.lstat(_bytes(path))
+        except (OSError, ValueError):
+            return False
+        return True
+
+    def readlink(self, path: str) -> str | None:
+        try:
+            return os.readlink(_bytes(path)).decode("utf-8", "surrogateescape")
+        except (OSError, ValueError):
+            return None
+
+    def names(self, path: str) -> tuple[str, ...] | None:
+        if path not in self._listed:
+            found: list[str] = []
+            listed = True
+            try:
+                with os.scandir(_bytes(path)) as entries:
+                    for entry in entries:
+                        found.append(entry.name.decode("utf-8", "surrogateescape"))
+                        if len(found) > MAX_NAMES:
+                            found.append("\0")  # too many to know: reads as an unknown name
+                            break
+            except (OSError, ValueError):
+                listed = False
+            self._listed[path] = tuple(sorted(found)) if listed else None
+        return self._listed[path]
+
+    def physical(self, path: str) -> str | None:
+        if not hasattr(os, "O_PATH"):
+            return path if self.exists(path) else None
+        try:
+            fd = os.open(_bytes(path), os.O_PATH | os.O_CLOEXEC)
+        except (OSError, ValueError):
+            return None
+        try:
+            return os.readlink(b"/proc/self/fd/%d" % fd).decode("utf-8", "surrogateescape")
+        except OSError:
+            return None
+        finally:
+            os.close(fd)
+
+    def read_text(self, path: str) -> str | None:
+        try:
+            fd = os.open(_bytes(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        except (OSError, ValueError):
+            return None
+        try:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                return None
+            data = os.read(fd, MAX_READ + 1)
+        except OSError:
+            return None
+        finally:
+            os.close(fd)
+        return None if len(data) > MAX_READ else data.decode("utf-8", "surrogateescape")
+
+
+def _bytes(path: str) -> bytes:
+    return path.encode("utf-8", "surrogateescape")
+
+
+_parsers: dict[str, Parse] = {}  # one for each shfmt, so that a resident process reads a text once
 
 
 def judge_text(
     text: str,
-    check: Callable[..., Decision],
+    check: Check,
     *,
     cwd: str,
     home: str | None,
     env: Mapping[str, str],
     shell: str,
+    policy: Policy | None = None,
+    parser: str = "",
 ) -> CommandDecision:
-    """`ask` with code `opaque.unread`: nothing in the text is taken for a promise."""
-    del check, cwd, home, env, shell
-    why = "this release does not read commands; run it by `ringfence shell`, where the kernel holds it"
-    return CommandDecision(Verdict.ASK, "opaque.unread", (), why, text)
+    """`judge` with the parser that was installed and the disk of this machine.
+
+    `shell` is "bash", "zsh" or "sh"; `parser` an absolute path of shfmt, "" for the one beside the interpreter.
+    Without `policy` a recursive use is judged by its own path only.
+    """
+    if not parser:
+        import sys
+
+        parser = find_parser(sys.prefix, sys.executable.rpartition("/")[0])
+    parse = _parsers.get(parser)
+    if parse is None:
+        parse = _parsers[parser] = parser_with(parser)
+    disk = LocalDisk()
+    return judge(
+        text,
+        check=check,
+        below=below_of(policy, disk) if policy is not None else _nothing_below,
+        cwd=cwd,
+        home=home,
+        env=env,
+        dialect=shell,
+        parse=parse,
+        disk=disk,
+    )
+
+
+def _nothing_below(path: str, cwd: str) -> Decision | None:
+    del path, cwd
+    return None
+
+
+def below_of(policy: Policy, disk: Disk) -> Below:
+    """Refuse a recursive use above a root that may not be written: a protected checkout, a closed or read zone.
+
+    Guards do not count: everyday work is recursive around `.git` (`git clean`, `chmod -R .`), and what copies a
+    tree over one is judged name by name.
+    """
+    closed = [z for z in policy.zones if z.access is not Access.WRITE and z.kind in _BOUNDARY]
+
+    def below(path: str, cwd: str) -> Decision | None:
+        real = disk.physical(path if path.startswith("/") else f"{cwd}/{path}")
+        if real is None or not closed:
+            return None
+        prefix = real.rstrip("/") + "/"
+        for zone in closed:
+            if zone.root.startswith(prefix) and not zone.root.startswith("/proc/"):
+                why = f"{zone.root} lies below {real} and may not be changed"
+                return Decision(Verdict.DENY, f"deny.holds-{zone.kind.value}", real, zone.rule, why)
+        return None
+
+    return below
+
+
+def judge(
+    text: str,
+    *,
+    check: Check,
+    below: Below,
+    cwd: str,
+    home: str | None,
+    env: Mapping[str, str],
+    dialect: str,
+    parse: Parse,
+    disk: Disk,
+) -> CommandDecision:
+    """Deny (some use is refused), ask with `opaque.*` (the text does not tell everything), or allow.
+
+    `below(path, cwd)` answers for recursive uses: a refusal if something strictly below `path` may not be
+    written. `dialect` is "bash", "zsh" or "sh". Never raises for what `text` holds.
+    """
+    if not text.strip():
+        return CommandDecision(Verdict.ALLOW, "allow.nothing", (), "nothing to run", text)
+    reading = read(text, parse=parse, dialect=dialect, at=Surroundings(cwd, home), env=env, disk=disk)
+    return decide(text, reading, check, below)
+
+
+def decide(text: str, reading: Reading, check: Check, below: Below) -> CommandDecision:
+    """Judge what was read. The worst use gives the code; refusals first, then what is not known."""
+    decisions: list[Decision] = []
+    refused: Decision | None = None
+    unknowns = list(reading.unknowns)
+    for use in reading.uses:
+        decision = _judge_use(use, check, below)
+        if use.soft and decision.verdict is not Verdict.ALLOW:
+            unknowns.append(_soften(use))
+            continue
+        decisions.append(decision)
+        if decision.verdict is Verdict.DENY and refused is None:
+            refused = decision
+    if refused is not None:
+        return CommandDecision(Verdict.DENY, refused.code, tuple(decisions), refused.message, text)
+    asking = next((d for d in decisions if d.verdict is Verdict.ASK), None)
+    if asking is not None:
+        return CommandDecision(Verdict.ASK, asking.code, tuple(decisions), asking.message, text)
+    if unknowns:
+        first = unknowns[0]
+        span = _span(text, first)
+        message = f"the text does not tell what this would touch: {first.why}"
+        return CommandDecision(Verdict.ASK, first.code, tuple(decisions), message + span, text)
+    return CommandDecision(
+        Verdict.ALLOW, "allow.command", tuple(decisions), "every named path is allowed", text
+    )
+
+
+def _soften(use: Use) -> Unknown:
+    from ringfence.shell.reading import Unknown
+
+    return Unknown("opaque.outside-argument", f"{use.why}: {use.path}", use.start, use.end)
+
+
+def _span(text: str, unknown: Unknown) -> str:
+    part = (
+        text.encode("utf-8", "surrogateescape")[unknown.start : unknown.end]
+        .decode("utf-8", "replace")
+        .strip()
+    )
+    return f" (in {part[:80]!r})" if part and part != text.strip() else ""
+
+
+def _judge_use(use: Use, check: Check, below: Below) -> Decision:
+    op = use.op
+    if use.entry and op not in (Op.DELETE, Op.RENAME):
+        op = Op.RENAME  # the directory entry is replaced, whatever the leaf links to
+    decision = check(use.path, op, cwd=use.cwd)
+    if decision.verdict is Verdict.ALLOW and use.deep:
+        return below(use.path, use.cwd) or decision
+    return decision

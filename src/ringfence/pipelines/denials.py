@@ -10,35 +10,46 @@ offers candidates, and the wording says "may".
 from __future__ import annotations
 
 from _stat import S_ISREG
-from posix import O_CLOEXEC, O_RDONLY, WEXITSTATUS, WIFEXITED, close, fstat, lseek, open, pread
+from posix import (
+    O_CLOEXEC,
+    O_RDONLY,
+    W_OK,
+    WEXITSTATUS,
+    WIFEXITED,
+    access,
+    close,
+    fstat,
+    lseek,
+    lstat,
+    open,
+    pread,
+)
 
 from ringfence.model import Op, Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from ringfence.model import Decision
+    from ringfence.model import Decision, EnforcementReport
     from ringfence.pipelines.fence import Fence
 
 _TAIL = 64 * 1024  # bytes of output looked at, from its end
 _MOST = 3  # refusals named
-_SIGNS = (
-    b"ermission denied",
-    b"ead-only file system",
-    b"not permitted",
-    b"EACCES",
-    b"EROFS",
-    b"EPERM",
-    b"cross-device",
-)
+# What each engine's refusals look like to a program. The mounts engine answers before Landlock does, so under it
+# "permission denied" is the system's own word, and nobody's business here.
+_SIGNS = {
+    "mounts": (b"ead-only file system", b"resource busy", b"cross-device", b"EROFS", b"EBUSY", b"EXDEV"),
+    "landlock": (b"ermission denied", b"not permitted", b"cross-device", b"EACCES", b"EPERM", b"EXDEV"),
+}
+_CANNOT_EXECUTE = 126  # a shell's status for a file that is no program; Landlock refuses no exec
 _QUOTES = "'\"`\u2018\u2019\u201c\u201d"
 
 
 class Watch:
     """What a command was and what its output file held before it ran."""
 
-    __slots__ = ("_command", "_cwd", "_env", "_fence", "_start")
+    __slots__ = ("_command", "_cwd", "_engine", "_env", "_fence", "_start")
 
     def __init__(self, fence: Fence, command: str, cwd: str, env: Mapping[str, str]) -> None:
         self._fence = fence
@@ -46,36 +57,63 @@ class Watch:
         self._cwd = cwd
         self._env = env
         self._start = _end_of(2)
+        self._engine = "none"
+
+    def told(self, report: EnforcementReport) -> None:
+        """Which engine stands; its refusals look different from another's."""
+        self._engine = report.engine
 
     def explain(self, status: int) -> None:
         """Write to stderr what the fence refused, after a command that ended with wait status `status`."""
-        if not self._fence.policy.restricted:
+        signs = _SIGNS.get(self._engine, ())
+        if not self._fence.policy.restricted or not signs:
+            return
+        if self._engine == "landlock" and WIFEXITED(status) and WEXITSTATUS(status) == _CANNOT_EXECUTE:
             return
         output = _since(2, self._start)
         if output is None:
             if not WIFEXITED(status) or WEXITSTATUS(status) == 0:
                 return
-            found = self._refused(_words(self._command), in_text=True)
+            found = self._refused(self._from_text())
             lead = "if it failed for this reason, that was the fence"
-        elif any(sign in output for sign in _SIGNS):
-            text = output.decode("utf-8", "surrogateescape")
-            found = self._refused(_named(text)) or self._refused(_words(self._command), in_text=True)
+        elif any(sign in output for sign in signs):
+            named = list(_named(output.decode("utf-8", "surrogateescape"), signs))
+            found = self._refused(named) or self._refused(self._below_folders(named))
+            if not found and not named:
+                found = self._refused(self._from_text())
             lead = "refused by the fence"
         else:
             return
         if found:
             self._say(found, lead)
 
-    def _refused(self, candidates: Iterator[str], in_text: bool = False) -> list[Decision]:
+    def _refused(self, candidates: Iterable[str]) -> list[Decision]:
+        """Those that the policy refuses and that this user could have done without the fence."""
         found: dict[str, Decision] = {}
-        for count, text in enumerate(candidates):
+        for count, path in enumerate(candidates):
             if count > 200 or len(found) >= _MOST:
                 break
-            path = self._expanded(text) if in_text else text
-            decision = self._fence.check(path, Op.WRITE, cwd=self._cwd)
-            if decision.verdict is not Verdict.ALLOW and decision.path and decision.path not in found:
-                found[decision.path] = decision
+            for op in (Op.WRITE, Op.RENAME):
+                decision = self._fence.check(path, op, cwd=self._cwd)
+                if decision.verdict is not Verdict.ALLOW and decision.path:
+                    if decision.path not in found and _could(decision.path):
+                        found[decision.path] = decision
+                    break
         return list(found.values())
+
+    def _from_text(self) -> Iterator[str]:
+        """Path-like words of the command, as far as they can be expanded; patterns are nobody's path."""
+        for word in _words(self._command):
+            text = self._expanded(word)
+            if not any(c in text for c in "*?[]{}$"):
+                yield text
+
+    def _below_folders(self, named: list[str]) -> Iterator[str]:
+        """Bare names joined to folders that the command names: `cd D; … name`, `tar -C D`."""
+        folders = list(self._from_text())
+        for name in named:
+            if name[0] != "/":
+                yield from (f"{folder}/{name}" for folder in folders)
 
     def _expanded(self, text: str) -> str:
         if "$" not in text:
@@ -95,6 +133,26 @@ class Watch:
             if decision.hint:
                 complain(f"ringfence:   next: {decision.hint}")
             record_command(self._fence.policy, "shell", self._command, self._cwd, decision)
+
+
+def _could(path: str) -> bool:
+    """Whether this user may write `path`, or make it, as far as the system's own permissions go.
+
+    What would fail without the fence too is never called a refusal of the fence.
+    """
+    raw = path.encode("utf-8", "surrogateescape")
+    while True:
+        if access(raw, W_OK):
+            return True
+        try:
+            lstat(raw)
+        except FileNotFoundError:
+            raw = raw.rpartition(b"/")[0] or b"/"
+            continue
+        except OSError:
+            return False
+        # An entry can also be taken out of a folder that one may write.
+        return access(raw.rpartition(b"/")[0] or b"/", W_OK)
 
 
 def _end_of(fd: int) -> int:
@@ -125,9 +183,9 @@ def _since(fd: int, start: int) -> bytes | None:
         close(again)
 
 
-def _named(text: str) -> Iterator[str]:
+def _named(text: str, marks: tuple[bytes, ...]) -> Iterator[str]:
     """Path-like words on the lines that speak of a refusal, the last line first: quoted ones, then bare ones."""
-    signs = tuple(sign.decode("ascii") for sign in _SIGNS)
+    signs = tuple(mark.decode("ascii") for mark in marks)
     for line in reversed(text.split("\n")):
         if not any(sign in line for sign in signs):
             continue
@@ -141,6 +199,7 @@ def _named(text: str) -> Iterator[str]:
         parts = line.split(": ")
         if len(parts) > 2:
             name = parts[-2].rpartition(" ")[2]
+            name = name.strip(_QUOTES)
             if name and not name.isdigit():
                 yield name
 

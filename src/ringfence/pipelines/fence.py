@@ -99,6 +99,11 @@ class Fence:
         return self._home
 
     @property
+    def env(self) -> Mapping[str, str]:
+        """The environment that the calls would see."""
+        return self._env
+
+    @property
     def index(self) -> Index:
         """The policy arranged for lookup, for those who explain or audit."""
         return self._index
@@ -177,7 +182,9 @@ class Fence:
         from ringfence.pipelines.command import judge_text
 
         base = self.cwd if cwd is None else text_of(cwd)
-        return judge_text(text, self.check, cwd=base, home=self._home, env=self._env, shell=shell)
+        return judge_text(
+            text, self.check, cwd=base, home=self._home, env=self._env, shell=shell, policy=self.policy
+        )
 
     def worst(self, decisions: Iterable[Decision]) -> Decision:
         """The strictest of several decisions; an empty list is refused, since nothing was judged."""

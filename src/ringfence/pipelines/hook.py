@@ -9,7 +9,7 @@ from __future__ import annotations
 from _thread import allocate_lock, start_new_thread
 from posix import _exit, environ, read
 
-from ringfence.errors import EXIT_OK, EXIT_USAGE, FenceError, WireError
+from ringfence.errors import EXIT_OK, EXIT_USAGE, FenceError, UsageError, WireError
 from ringfence.model import Decision, Op, Rule, Verdict
 from ringfence.pipelines.say import complain, quote, reason, write_all
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 AGENTS = ("claude",)
 DEADLINE = 5.0  # seconds; the installed timeout is 20, and a timeout of the agent's own would run the tool
+_LONGEST = 600.0  # seconds; Claude Code's own default timeout
 _LIMIT = 64 * 1024 * 1024  # bytes of one payload; a Write carries a whole file
 _OPTIONS = {"--launcher": True, "--deadline": True, "--event": True}
 _OPAQUE = Rule("opaque", "built in")
@@ -35,42 +36,83 @@ UNFENCED = (
 
 
 def run(words: Sequence[str]) -> int:
-    """The door. Never raises; never exits 1, which agents take for "run the tool"."""
+    """The door. Never raises; never exits 1, which agents take for "run the tool".
+
+    A failure of ours is answered like a refusal, in the agent's dialect: exit status 2 alone would not deny a
+    PermissionRequest. Only without a known agent is it the status and a line on stderr.
+    """
+    event = [_event_of(words)]
     try:
-        return _answer(words)
-    except FenceError as error:
-        complain(f"ringfence: refused: {error}")
+        return _answer(words, event)
+    except (FenceError, ValueError) as error:
+        why = f"ringfence refused this call, because it could not judge it: {error}"
     except BaseException as error:  # noqa: BLE001 - our own bug must not run the tool
-        complain(f"ringfence: refused, because ringfence itself failed: {type(error).__name__}: {error}")
+        why = f"ringfence refused this call, because ringfence itself failed: {type(error).__name__}: {error}"
+    complain(why)
+    if words[:1] and words[0] in AGENTS and _deny(event[0], why):
+        return EXIT_OK
     return EXIT_USAGE
 
 
-def _answer(words: Sequence[str]) -> int:
+def _event_of(words: Sequence[str]) -> str:
+    """The event that the installed command names: needed before anything else could be read."""
+    at = words.index("--event") + 1 if "--event" in words else len(words)
+    return words[at] if at < len(words) else "PreToolUse"
+
+
+def _deny(event: str, why: str) -> bool:
+    """Write a denial; whether that worked. Does without our other modules if they are what broke."""
+    try:
+        from ringfence.agents import claude
+
+        answer = claude.refuse(event, why)
+    except BaseException:  # noqa: BLE001 - half an upgrade, say
+        answer = _LAST_WORD if event == "PermissionRequest" else _LAST_WORD_BEFORE
+    try:
+        write_all(1, answer.encode("ascii", "replace"))
+    except OSError:
+        return False
+    return True
+
+
+_LAST_WORD = (
+    '{"hookSpecificOutput":{"hookEventName":"PermissionRequest",'
+    '"decision":{"behavior":"deny","message":"ringfence itself failed"}}}'
+)
+_LAST_WORD_BEFORE = (
+    '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny",'
+    '"permissionDecisionReason":"ringfence itself failed"}}'
+)
+
+
+def _answer(words: Sequence[str], event: list[str]) -> int:
     from ringfence.pipelines.words import take_flags
 
     if not words or words[0] not in AGENTS:
-        known = ", ".join(AGENTS)
-        complain(f"ringfence: refused: name the agent whose hook this is, one of: {known}")
-        return EXIT_USAGE
+        raise UsageError(f"name the agent whose hook this is, one of: {', '.join(AGENTS)}")
     flags, options, rest = take_flags(words[1:], _OPTIONS)
     if rest:
-        complain(f"ringfence: refused: unexpected word {rest[0]!r} after the hook's options")
-        return EXIT_USAGE
-    event = [options.get("--event", "PreToolUse")]
-    disarm = _watchdog(float(options.get("--deadline", DEADLINE)), event)
-    try:
-        reply = _reply(flags, options, event)
-    except (FenceError, ValueError) as error:
-        from ringfence.agents import claude
-
-        complain(f"ringfence: refused: {error}")
-        reply = claude.refuse(
-            event[0], f"ringfence refused this call, because it could not judge it: {error}"
-        )
+        raise UsageError(f"unexpected word {rest[0]!r} after the hook's options")
+    disarm = _watchdog(_seconds(options), event)
+    reply = _reply(flags, options, event)
     disarm()
     if reply:
         write_all(1, reply.encode("ascii", "replace"))
     return EXIT_OK
+
+
+def _seconds(options: dict[str, str]) -> float:
+    """The deadline. Raises UsageError for one that would never come, or is none."""
+    text = options.get("--deadline")
+    if text is None:
+        return DEADLINE
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= _LONGEST:
+        raise UsageError(f"--deadline takes seconds above 0 and up to {_LONGEST:g}, not {text!r}")
+    return seconds
 
 
 def _reply(flags: Flags, options: dict[str, str], event: list[str]) -> str:
@@ -82,6 +124,9 @@ def _reply(flags: Flags, options: dict[str, str], event: list[str]) -> str:
     except ValueError as error:
         raise WireError(claude.NAME, f"the hook's payload is not JSON: {error}") from None
     call = claude.decode(payload, _exists)
+    named = options.get("--event")
+    if named is not None and named != call.event:
+        raise WireError(claude.NAME, f"this hook is installed for {named} and was given {call.event}")
     event[0] = call.event
     if call.event in claude.SESSION_EVENTS:
         return _session_event(call)
@@ -124,7 +169,7 @@ def judge_call(fence: Fence, call: ToolCall, launcher: str) -> tuple[Decision, s
             Decision(Verdict.ALLOW, "allow.no-path", "", fence.policy.default, "names no path", Op.READ)
         )
     worst = fence.worst(decisions)
-    if worst.verdict is Verdict.ASK and claude.is_unattended(call):
+    if worst.verdict is Verdict.ASK and claude.is_unattended(call, fence.env):
         why = f"{worst.message}; nobody is there to ask (permission mode {call.mode})"
         worst = worst._replace(verdict=fence.policy.unattended, message=why)
     return worst, rewritten if worst.verdict is Verdict.ALLOW else ""

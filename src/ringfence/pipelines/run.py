@@ -56,6 +56,13 @@ def start(flags: Flags, program: list[str], *, report: bool = False, engine: str
         watch.explain(status)
         session.end(name)
 
+    tell = teller(report)
+
+    def heard(found: EnforcementReport) -> None:
+        watch.told(found)
+        if tell is not None:
+            tell(found)
+
     inside = fenced_environment(env, policy, name)
     ran = run_confined(
         policy,
@@ -64,7 +71,7 @@ def start(flags: Flags, program: list[str], *, report: bool = False, engine: str
         env=inside,
         engine=known_engine(engine),
         after=after,
-        told=teller(report),
+        told=heard,
     )
     return end(policy, ran)
 

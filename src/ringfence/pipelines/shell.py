@@ -62,8 +62,12 @@ def start(
     name: str = "",
     files: Sequence[str] = (),
     engine: str = "auto",
+    said: str = "",
 ) -> int:
-    """Run the shell and return its exit status; dies by its signal. `files`: single files it may write beside."""
+    """Run the shell and return its exit status; dies by its signal.
+
+    `files`: single files it may write beside. `said`: what the agent's model wrote, where the shell's text wraps it.
+    """
     from ringfence.pipelines.denials import Watch
 
     env = compose.process_environment()
@@ -83,7 +87,7 @@ def start(
 
         complain("ringfence: NO FENCE around this shell: no workspace is named; give --workspace DIR")
     session.prepare(policy, own)
-    watch = Watch(fence, text, cwd, env)
+    watch = Watch(fence, said or text, cwd, env)
     inside = fenced_environment(env, policy, own)
 
     def after(status: int) -> None:
@@ -99,6 +103,7 @@ def start(
         files=files,
         engine=known_engine(engine),
         after=after,
+        told=watch.told,
     )
     return end(policy, ran)
 

@@ -46,6 +46,9 @@ def loads(text: str | bytes) -> Any:
         start += 1
     try:
         value, end = _scan(text, start)
+    except SystemError:
+        # CPython 3.11 looks for its error class in sys.modules and has none if `json.decoder` was never imported.
+        raise ValueError("text that is not JSON") from None
     except StopIteration as stop:
         raise ValueError(f"no JSON value at character {stop.value}") from None
     except RecursionError:

@@ -48,6 +48,8 @@ def absolute(raw: str, cwd: str, home: str | None) -> str | Unresolved:
         if isinstance(expanded, Unresolved):
             return expanded
         return expanded
+    if "\0" in cwd:
+        return NUL
     if cwd[:1] != "/":
         return Unresolved("invalid.cwd", "a relative path needs an absolute working directory")
     return f"{cwd}/{raw}"
