@@ -106,13 +106,7 @@ PAYLOADS = {
 }  # fmt: skip
 
 
-KNOWN = {
-    "half": "the C scanner raises SystemError where json.decoder is not loaded",
-    "a raw control character": "the C scanner raises SystemError where json.decoder is not loaded",
-    "path an empty list": "nothing judged is taken for nothing named",
-    "MCP with a long path": "texts of more than 8192 characters are passed over",
-    "an event of tomorrow": "an unknown event is answered with silence",
-}
+KNOWN = {"MCP with a long path": "texts of more than 8192 characters are passed over"}
 
 
 @pytest.mark.parametrize("name", rows(PAYLOADS, KNOWN))
@@ -132,7 +126,7 @@ def test_the_answer_has_the_shape_of_the_event_that_the_installed_words_name(pro
 
 def test_the_reason_is_also_said_on_stderr(product):
     done = product.hook(b"[]x")
-    assert done.complaint.startswith("ringfence: refused: the hook's payload is not JSON")
+    assert done.complaint.startswith(_PREFIX + "the hook's payload is not JSON")
 
 
 def test_a_reason_stays_below_what_claude_cuts_off(product):
@@ -148,51 +142,58 @@ def test_a_file_of_a_megabyte_is_no_trouble(product):
 
 # --- the words of the hook itself --------------------------------------------------------------------
 
+NO_AGENT = {
+    "nothing": (),
+    "an agent we do not know": ("tomorrow",),
+    "an option first": ("--workspace", "/", "claude"),
+}
+
+
+@pytest.mark.parametrize("name", NO_AGENT)
+def test_without_a_known_agent_the_exit_status_blocks(product, name):
+    done = product.run("hook", *NO_AGENT[name], stdin=_with())
+    assert done.status == 2
+    assert done.out == b""
+    assert done.complaint == _PREFIX + "name the agent whose hook this is, one of: claude\n"
+
+
 WORDS = {
-    "no agent": ((), "ringfence: refused: name the agent whose hook this is, one of: claude"),
-    "an agent we do not know": (("tomorrow",), "ringfence: refused: name the agent whose hook this is, one of: claude"),
-    "an unknown option": (("claude", "--workspce", "/"), "ringfence: refused: unknown option --workspce\n  did you mean --workspace?"),
-    "an option without its value": (("claude", "--workspace"), "ringfence: refused: --workspace needs a value"),
-    "a word too many": (("claude", "more"), "ringfence: refused: unexpected word 'more' after the hook's options"),
+    "an unknown option": (("--workspce", "/"), "unknown option --workspce\n  did you mean --workspace?"),
+    "an option without its value": (("--workspace",), "--workspace needs a value"),
+    "a word too many": (("more",), "unexpected word 'more' after the hook's options"),
     "both switches": (
-        ("claude", "--restrict-paths", "--no-restrict-paths"),
-        "ringfence: refused: --restrict-paths and --no-restrict-paths contradict each other\n  give one of them",
+        ("--restrict-paths", "--no-restrict-paths"),
+        "--restrict-paths and --no-restrict-paths contradict each other\n  give one of them",
     ),
-    "a retired spelling": (("claude", "--allow-all-tools"), "ringfence: refused: --allow-all-tools is no longer an option"),
-    "a deadline that is none": (("claude", "--deadline", "soon"), "ringfence: refused"),
-}  # fmt: skip
+    "a retired spelling": (
+        ("--allow-all-tools",),
+        "--allow-all-tools is no longer an option\n  the fence is the boundary: name it with --workspace",
+    ),
+    "a deadline that is none": (
+        ("--deadline", "soon"),
+        "--deadline takes seconds above 0 and up to 600, not 'soon'",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", WORDS)
-def test_words_that_make_no_sense_block_by_exit_status(product, name):
+def test_words_that_make_no_sense_are_a_denial(product, name):
     words, said = WORDS[name]
-    done = product.run("hook", *words, stdin=_with())
-    assert done.status == 2
-    assert done.out == b""
-    assert done.complaint.startswith(said)
+    assert blocks(product.run("hook", "claude", *words, stdin=_with())) == _PREFIX + said
 
 
-NOT_A_DENIAL = pytest.mark.xfail(strict=True, reason="exit status 2 is no denial of a PermissionRequest")
-
-
-@NOT_A_DENIAL
 @pytest.mark.parametrize("name", ["an unknown option", "both switches", "a retired spelling"])
 def test_words_that_make_no_sense_deny_a_permission_request_too(product, name):
-    words, _ = WORDS[name]
-    done = product.run(
-        "hook", *words, "--event", "PermissionRequest", stdin=_with(hook_event_name="PermissionRequest")
-    )
-    assert blocks(done, "PermissionRequest")
+    words, said = WORDS[name]
+    raw = _with(hook_event_name="PermissionRequest")
+    done = product.run("hook", "claude", "--event", "PermissionRequest", *words, stdin=raw)
+    assert blocks(done, "PermissionRequest") == _PREFIX + said
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the value is not looked at; the watching thread dies or waits for ever"
-)
-@pytest.mark.parametrize("seconds", ["-1", "nan", "inf", "1e300", "-5"])
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "1e300", "601", ""])
 def test_a_deadline_that_never_comes_is_refused(product, seconds):
-    done = product.run("hook", "claude", "--deadline", seconds, "--workspace", product.ws, stdin=_with())
-    assert done.status == 2
-    assert done.out == b""
+    done = product.hook(_with(), "--deadline", seconds, "--workspace", product.ws)
+    assert blocks(done) == _PREFIX + f"--deadline takes seconds above 0 and up to 600, not {seconds!r}"
 
 
 # --- policies that cannot be taken at their word ------------------------------------------------------
@@ -355,13 +356,7 @@ def _broken(tmp_path):
     return make
 
 
-UNLOADED = "the import of the hook itself stands outside of its own catch"
-
-
-@pytest.mark.parametrize(
-    "name",
-    rows(FAULTS, {"a hook that does not parse": UNLOADED, "a shared module that does not parse": UNLOADED}),
-)
+@pytest.mark.parametrize("name", FAULTS)
 def test_our_own_fault_blocks(broken, name):
     product = broken(name)
     # A path outside, so that the whole line is walked; an ordinary answer would be a denial by the policy.
@@ -373,7 +368,6 @@ def test_our_own_fault_blocks(broken, name):
         assert "[outside.write]" not in blocks(done)
 
 
-@NOT_A_DENIAL
 @pytest.mark.parametrize(
     "name", ["a bug in the resolver", "a module that is empty", "a bug in the agent's module"]
 )

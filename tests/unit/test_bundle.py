@@ -142,7 +142,7 @@ GARBAGE = {
 
 
 @pytest.mark.parametrize(
-    "name", rows(GARBAGE, {"a table of nonsense": "the writer takes its own entries at their word"})
+    "name", rows(GARBAGE, {"a header without its end": "its length is taken at its word"})
 )
 def test_a_corrupt_file_means_the_ordinary_import(copy, name):
     whole = _ask(copy)
@@ -151,7 +151,6 @@ def test_a_corrupt_file_means_the_ordinary_import(copy, name):
     assert _ask(copy) == whole
 
 
-@pytest.mark.xfail(strict=True, reason="only the header is looked at")
 def test_a_file_cut_short_means_the_ordinary_import(copy):
     whole = _ask(copy)
     size = os.path.getsize(_bundle(copy))
@@ -213,7 +212,6 @@ def test_a_link_in_its_place_is_not_believed(copy):
     assert _ask(copy).startswith("ringfence deny")
 
 
-@pytest.mark.xfail(strict=True, reason="the staged file stays behind")
 def test_a_folder_that_cannot_be_written_costs_only_time(copy):
     os.mkdir(os.path.join(_package(copy), "__pycache__"))
     blocker = os.path.join(_package(copy), "__pycache__", NAME)

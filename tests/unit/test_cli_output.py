@@ -52,10 +52,24 @@ def test_check(product):
 
 
 def test_check_of_a_command(product):
-    value = _json(product, "check", "--workspace", product.ws, "--command", "ls", status=1)
+    value = _json(product, "check", "--workspace", product.ws, "--command", "cp a ../out/b", status=1)
     assert value["paths"] == []
-    assert set(value["command"]) == {"command", "verdict", "code", "message", "uses"}
-    assert value["command"]["command"] == "ls"
+    made = value["command"]
+    assert set(made) == {"command", "verdict", "code", "message", "uses"}
+    assert (made["command"], made["verdict"], made["code"]) == ("cp a ../out/b", "deny", "outside.write")
+    assert {(use["op"], use["path"], use["verdict"]) for use in made["uses"]} >= {
+        ("read", f"{product.ws}/a", "allow"),
+        ("write", f"{product.out}/b", "deny"),
+    }
+    assert all(set(use) == DECISION for use in made["uses"])
+    explained = _json(product, "explain", "--workspace", product.ws, "--command", "cp a ../out/b", status=1)
+    assert explained == {"version": 1, "command": made}
+
+
+def test_a_command_that_nobody_can_read_is_asked_about(product):
+    value = _json(product, "check", "--workspace", product.ws, "--command", "$X a", status=1)
+    assert value["command"]["verdict"] == "ask"
+    assert value["command"]["code"].startswith("opaque.")
 
 
 def test_explain(product):

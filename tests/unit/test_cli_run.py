@@ -15,6 +15,15 @@ pytestmark = needs_engine
 SHOW = 'for a in "$@"; do printf "[%s]" "$a"; done'
 
 
+# A path that the command's text does not tell: only the engine can refuse it.
+UNREAD = 'read -r p < target; touch "$p"'
+
+
+def _unread(product: Product, path: str) -> str:
+    product.write("ws/target", path + "\n")
+    return UNREAD
+
+
 def _run(product: Product, *words: str | bytes, **more):
     return product.run("run", "--workspace", product.ws, "--", *words, **more)
 
@@ -28,16 +37,33 @@ def _shell(product: Product, *words: str | bytes, **more):
 
 @pytest.mark.parametrize("door", [_run, _shell])
 def test_inside_lands_and_outside_does_not(product, door):
-    line = f"echo in > a; echo out > {product.out}/a"
+    line = "touch a; " + _unread(product, f"{product.out}/a")
     words = ("/bin/sh", "-c", line) if door is _run else ("-c", line)
     assert subprocess.run(["/bin/sh", "-c", line], cwd=product.ws, timeout=TIMEOUT).returncode == 0
     assert os.listdir(product.out) == ["a"], "the attack works without a fence"
     os.unlink(product.path("out/a"))
     os.unlink(product.path("ws/a"))
 
-    assert door(product, *words).status != 0
+    assert door(product, *words).status == 1
     assert os.listdir(product.out) == []
     assert os.path.exists(product.path("ws/a"))
+
+
+def test_what_the_text_tells_is_refused_before_anything_runs(product):
+    done = _shell(product, "-c", f"touch a; touch {product.out}/a")
+    assert done.status == 1
+    assert done.complaint.startswith(
+        f"ringfence: nothing was run: writing {product.out}/a: it lies outside the workspace"
+    )
+    assert not os.path.exists(product.path("ws/a"))
+    (entry,) = product.log()
+    assert (entry["door"], entry["code"], entry["path"]) == ("shell", "outside.write", f"{product.out}/a")
+
+
+@pytest.mark.xfail(strict=True, reason="reads that the text names are held to the workspace")
+@pytest.mark.parametrize("line", ["head -1 /etc/passwd", "ls /usr", "grep -c . /etc/hosts"])
+def test_a_command_may_read_the_system(product, line):
+    assert _shell(product, "-c", line).status == 0
 
 
 def test_what_it_starts_is_fenced_too(product):
@@ -190,8 +216,9 @@ def test_standard_input_as_an_option(product):
 
 @pytest.mark.parametrize("shell", ["/bin/sh", "/bin/bash"])
 def test_another_shell(product, shell):
-    done = product.run("shell", "--workspace", product.ws, "--shell", shell, "-c", "readlink /proc/$$/exe; :")
-    assert done.out.strip() == os.path.realpath(shell).encode()
+    line = "ps -o comm= -p $$; :"
+    done = product.run("shell", "--workspace", product.ws, "--shell", shell, "-c", line)
+    assert done.text.strip() == os.path.basename(shell)
 
 
 def test_an_installed_shell_stands_as_shell(product):
@@ -205,8 +232,9 @@ def test_an_installed_shell_stands_as_shell(product):
 
     assert start("-c", f"touch {product.ws}/a; echo $1", "sh", "a b").stdout == b"a b\n"
     assert os.path.exists(product.path("ws/a"))
-    done = start("-c", f"touch {product.out}/a")
+    done = start("-c", f"cd {product.ws}; {_unread(product, f'{product.out}/a')}")
     assert done.returncode == 1
+    assert b"Read-only" in done.stderr or b"denied" in done.stderr
     assert os.listdir(product.out) == []
     # Its flags are its own: a word that looks like one is the shell's.
     assert start("--workspace", "/").returncode != 0
@@ -240,7 +268,7 @@ def test_the_temp_folder_is_private_and_gone_afterwards(product, door):
 
 
 def test_a_literal_tmp_is_outside_and_the_way_out_is_named(product):
-    name = f"/tmp/rf-test-{os.getpid()}"
+    name = f"/tmp/ringfence-test-{os.getpid()}"
     done = _shell(product, "-c", f"touch {name}")
     assert done.status == 1
     assert not os.path.exists(name)
@@ -342,18 +370,12 @@ def test_what_the_policy_says_of_temp_and_caches(product, text, expected):
 # --- what is said ------------------------------------------------------------------------------------
 
 
-def test_a_refusal_names_path_rule_and_way_out_once(product):
+def test_a_refusal_by_the_text_names_path_rule_and_way_out(product):
     done = _shell(product, "-c", f"touch {product.out}/a")
-    assert done.status == 1
-    lines = [line for line in done.complaint.splitlines() if line.startswith("ringfence:")]
-    assert len(lines) == 2, done.complaint
-    assert lines[0] == (
-        f"ringfence: if it failed for this reason, that was the fence [outside.write]: writing {product.out}/a: it "
-        f"lies outside the workspace {product.ws}. Rule: built in (default)."
-    )
-    assert lines[1].startswith("ringfence:   next: ")
-    entries = [entry for entry in product.log() if entry["door"] == "shell"]
-    assert [(entry["code"], entry["path"]) for entry in entries] == [("outside.write", f"{product.out}/a")]
+    why = f"writing {product.out}/a: it lies outside the workspace {product.ws}"
+    first, second = done.complaint.splitlines()
+    assert first == f"ringfence: nothing was run: {why}"
+    assert second.startswith(f"ringfence deny [outside.write]: {why}. Rule: built in (default). Next: ")
 
 
 def _to_file(product: Product, line: str, cwd: str = ""):
@@ -374,44 +396,45 @@ def _to_file(product: Product, line: str, cwd: str = ""):
 
 
 def test_with_a_file_as_stderr_the_refusal_is_certain_and_said_once(product):
-    status, said = _to_file(product, f"touch {product.out}/a")
+    status, said = _to_file(product, _unread(product, f"{product.out}/a"))
     assert status == 1
     assert said[0] == (
         f"ringfence: refused by the fence [outside.write]: writing {product.out}/a: it lies outside the workspace "
         f"{product.ws}. Rule: built in (default)."
     )
     assert len(said) == 2
+    assert said[1].startswith("ringfence:   next: ")
+    (entry,) = product.log()
+    assert (entry["door"], entry["code"], entry["path"]) == ("shell", "outside.write", f"{product.out}/a")
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the word before the sign keeps its quotes and counts as a second path"
-)
 def test_a_relative_path_is_said_once(product):
-    status, said = _to_file(product, "touch out/a", cwd=product.base)
+    _unread(product, "out/a")
+    status, said = _to_file(product, UNREAD.replace("target", "ws/target"), cwd=product.base)
     assert status == 1
-    assert len([line for line in said if "refused" in line]) == 1
+    assert len([line for line in said if "refused" in line]) == 1, said
 
 
 ORDINARY = {
     "false": "false",
     "a status": "exit 3",
     "a missing file": "cat nothing-here",
-    "a missing file outside": "cat {out}/nothing-here",
     "a missing program": "no-such-program-here",
     "a wrong option": "ls --no-such-option",
-    "a failing test": "test -f {out}/nothing-here",
+    "a failing test": "test -f nothing-here",
+    "a missing file outside": 'p=$(cat target)/nothing-here; cat "$p"',
     "a folder in the way": "mkdir d; cat d",
     "a file in the way": "touch f; ls f/x",
     "talk of permissions": "echo 'Permission denied' >&2; false",
     "talk of an inside path": "echo \"cat: '{ws}/a': Permission denied\" >&2; false",
-    "a grep without a match": "grep x /etc/hostname-that-is-not-there /etc/hosts-no",
+    "a grep without a match": 'p=$(cat target); grep -r no-such-word "$p"',
 }
 
 
 @pytest.mark.parametrize("name", ORDINARY)
 def test_an_ordinary_failure_is_never_called_a_refusal(product, name):
-    line = ORDINARY[name].replace("{out}", product.out).replace("{ws}", product.ws)
-    status, said = _to_file(product, line)
+    product.write("ws/target", product.out)
+    status, said = _to_file(product, ORDINARY[name].replace("{ws}", product.ws))
     assert status != 0
     assert said == []
 
@@ -437,7 +460,8 @@ BY_TEXT = pytest.mark.xfail(strict=True, reason="every outside path in the text 
 @BY_TEXT
 @pytest.mark.parametrize("name", FALSELY)
 def test_nor_for_paths_that_were_only_to_be_read(product, name):
-    done = _shell(product, "-c", FALSELY[name].replace("{out}", product.out))
+    # By `run`: what a text says is read there by nobody but the explanation.
+    done = _run(product, "sh", "-c", FALSELY[name].replace("{out}", product.out))
     assert done.status == 1
     assert "ringfence" not in done.complaint
 
@@ -448,7 +472,8 @@ def test_nor_for_the_program_itself(product):
 
 
 def test_a_success_is_never_commented(product):
-    assert _shell(product, "-c", f"touch {product.out}/a 2>/dev/null; true") == (0, b"", b"")
+    line = f"{_unread(product, f'{product.out}/a')} 2>/dev/null; true"
+    assert _shell(product, "-c", line) == (0, b"", b"")
     status, said = _to_file(product, "echo fine")
     assert (status, said) == (0, [])
 
@@ -542,7 +567,7 @@ def test_too_weak_an_engine_runs_nothing_and_says_what_to_write(product):
 
 @pytest.mark.parametrize("name", [".mcp.json", ".claude/hooks/x", ".codex/config.toml", "ringfence.toml"])
 def test_a_guarded_file_that_appears_is_moved_away_and_reported(product, name):
-    done = _shell(product, "-c", f"mkdir -p $(dirname {name}) && echo evil > {name}")
+    done = _run(product, "sh", "-c", f"mkdir -p $(dirname {name}) && echo evil > {name}")
     assert done.status == 0, "the command's own status stays"
     assert not os.path.exists(product.path(f"ws/{name}"))
     (line,) = [line for line in done.complaint.splitlines() if "after the fact" in line]
@@ -575,7 +600,9 @@ def test_a_git_key_that_names_code_is_put_back_and_a_harmless_one_stays(product)
 
     with open(product.path("ws/.git/config"), "rb") as file:
         before = file.read()
-    done = _shell(product, "-c", "git config core.fsmonitor ./evil && git config user.name b")
+    words = ("git config core.fsmonitor ./evil && git config user.name b",)
+    assert _shell(product, "-c", *words).status == 1, "the text tells it"
+    done = _run(product, "sh", "-c", *words)
     assert done.status == 0
     (said,) = [line for line in done.complaint.splitlines() if "after the fact" in line]
     assert "core.fsmonitor changed, which can name code that git runs" in said
@@ -585,11 +612,13 @@ def test_a_git_key_that_names_code_is_put_back_and_a_harmless_one_stays(product)
 
 @needs_mounts
 def test_hooks_of_a_repository_are_held_and_those_of_a_new_one_moved(product):
-    done = _shell(product, "-c", "git init -q . && echo '#!/bin/sh' > .git/hooks/pre-commit")
+    done = _run(product, "sh", "-c", "git init -q . && echo '#!/bin/sh' > .git/hooks/pre-commit")
     assert done.status == 0, done
     assert os.path.exists(product.path("ws/.git/HEAD"))
     assert not os.path.exists(product.path("ws/.git/hooks/pre-commit"))
     assert "pre-commit did not exist before and is guarded (git-hooks)" in done.complaint
-    again = _shell(product, "-c", "echo '#!/bin/sh' > .git/hooks/pre-commit")
+    again = _run(product, "sh", "-c", "echo '#!/bin/sh' > .git/hooks/pre-commit")
     assert again.status != 0
-    assert "[guard.git-hooks]" in again.complaint
+    assert not os.path.exists(product.path("ws/.git/hooks/pre-commit"))
+    told = _shell(product, "-c", "echo '#!/bin/sh' > .git/hooks/pre-commit")
+    assert "[guard.git-hooks]" in told.complaint

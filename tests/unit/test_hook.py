@@ -160,16 +160,7 @@ def test_a_write_outside_is_denied(tree, tool, given):
     assert reason.startswith("ringfence deny [outside.write]: ")
 
 
-@pytest.mark.parametrize(
-    ("tool", "given"),
-    [
-        pytest.param(
-            *row, marks=[] if "~" in str(row) else pytest.mark.xfail(strict=True, reason="taken for prose")
-        )
-        for row in NAMED
-    ],
-    ids=_ids(NAMED),
-)
+@pytest.mark.parametrize(("tool", "given"), NAMED, ids=_ids(NAMED))
 def test_a_path_that_its_key_names_is_judged_whatever_it_looks_like(tree, tool, given):
     assert answer(tree.hook(tree.payload(tool, _filled(given, tree))))[0] == "deny"
 
@@ -344,12 +335,50 @@ def test_a_skill_line_is_never_rewritten(product):
     assert b"updatedInput" not in done.out
 
 
-@pytest.mark.parametrize(
-    "event", ["PostToolUse", "PostToolUseFailure", "Stop", "UserPromptSubmit", "CwdChanged"]
-)
+# event -> the field that it carries besides those of all events; a tool's input only where the tool has run already
+SILENT = {
+    "PostToolUse": {"tool_input": {"file_path": "/etc/x"}, "tool_name": "Write"},
+    "PostToolUseFailure": {"tool_input": {"file_path": "/etc/x"}, "tool_name": "Write"},
+    "PermissionDenied": {"tool_input": {"file_path": "/etc/x"}, "tool_name": "Write"},
+    "Stop": {"stop_hook_active": False},
+    "UserPromptSubmit": {"prompt": "write /etc/x"},
+    "CwdChanged": {"old_cwd": "/", "new_cwd": "/etc"},
+    "SomethingOfTomorrow": {},
+}
+
+
+@pytest.mark.parametrize("event", SILENT)
 def test_events_that_decide_nothing_are_answered_with_silence(product, event):
-    call = product.payload("Write", {"file_path": "/etc/x"}, event)
+    call = {"hook_event_name": event, "session_id": "s", "cwd": product.ws, **SILENT[event]}
     assert product.hook(call) == (0, b"", b"")
+
+
+def test_an_event_that_the_hook_was_not_installed_for_is_refused(product):
+    call = product.payload("Write", {"file_path": "a", "content": ""}, "PostToolUse")
+    done = product.hook(call, "--workspace", product.ws, "--event", "PreToolUse")
+    assert answer(done)[0] == "deny"
+
+
+ATTENDED = {
+    # (permission mode, what Claude Code says of itself) -> what becomes of a question
+    ("default", ""): "ask",
+    ("default", "1"): "ask",
+    ("default", "0"): "deny",
+    ("plan", "0"): "deny",
+    ("auto", "1"): "ask",
+    ("auto", "0"): "deny",
+    ("auto", ""): "deny",
+    ("bypassPermissions", "1"): "deny",
+    ("dontAsk", "1"): "deny",
+    ("default", "yes"): "ask",
+}
+
+
+@pytest.mark.parametrize(("mode", "said"), ATTENDED)
+def test_whether_somebody_is_there_to_ask(product, mode, said):
+    call = product.payload("REPL", {"code": "1"}, permission_mode=mode)
+    done = product.hook(call, env={"CLAUDE_CODE_SESSION_ATTENDED": said} if said else {})
+    assert answer(done)[0] == ATTENDED[mode, said]
 
 
 def test_the_end_of_a_session_takes_its_temp_folder_along(product):

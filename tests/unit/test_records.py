@@ -166,15 +166,7 @@ def test_a_record_is_frozen(kind):
     assert made == kind(1, "b")
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        Standard,
-        pytest.param(
-            Mine, marks=pytest.mark.xfail(strict=True, reason="subclasses of Record have a __dict__")
-        ),
-    ],
-)
+@BOTH_RECORDS
 def test_a_record_takes_no_further_attribute(kind):
     with pytest.raises(AttributeError):
         kind(1, "b").new = 2
