@@ -18,6 +18,7 @@ from ringfence.model import (
     Verdict,
     Zone,
     ZoneKind,
+    shown,
 )
 from ringfence.records import assert_never
 
@@ -314,7 +315,7 @@ def _judge_path(index: Index, op: Op, site: Located, path: str) -> Decision:
                 "root.holds",
                 path,
                 held.rule,
-                f"{_DOING[op]} {path} would take away {_name_of(held)}, which the policy names",
+                f"{_DOING[op]} {shown(path)} would take away {_name_of(held)}, which the policy names",
                 op,
                 "delete or move single files below it instead",
             )
@@ -325,7 +326,7 @@ def _judge_path(index: Index, op: Op, site: Located, path: str) -> Decision:
 def _judge_magic(index: Index, op: Op, site: Located, path: str) -> Decision | None:
     door = f"/proc (by {site.magic!r})" if site.magic else "/proc or /dev/fd"
     if op is not Op.READ:
-        why = f"{_DOING[op]} {path} through {door} means another object in each process"
+        why = f"{_DOING[op]} {shown(path)} through {door} means another object in each process"
         return Decision(Verdict.DENY, "magic.procfs", path, _MAGIC, why, op, "name the file itself")
     if site.magic and (not index.reads_free or index.has_masks):
         why = f"reading through {door} means another object in each process"
@@ -340,11 +341,11 @@ def judge_read(index: Index, zone: Zone | Glob | None, path: str) -> Decision:
             return Decision(
                 Verdict.ALLOW, "allow.read", path, index.policy.default, "reads are free", Op.READ
             )
-        why = f"reading {path}: it lies outside the workspace {_roots_text(index)} and every readable zone"
-        hint = f'grant it: [[zone]] path = "{_grant(path)}" access = "read", or reads = "anywhere"'
+        why = f"reading {shown(path)}: it lies outside the workspace {_roots_text(index)} and every readable zone"
+        hint = f'grant it: [[zone]] path = {toml_text(_grant(path))} access = "read", or reads = "anywhere"'
         return Decision(Verdict.DENY, "outside.read", path, index.policy.default, why, Op.READ, hint)
     if zone.access is Access.NONE:
-        why = f"reading {path}: the policy grants no access to {_name_of(zone)}"
+        why = f"reading {shown(path)}: the policy grants no access to {_name_of(zone)}"
         return Decision(Verdict.DENY, "zone.none", path, zone.rule, why, Op.READ)
     return Decision(Verdict.ALLOW, "allow." + zone.kind.value, path, zone.rule, _ALLOWED[zone.kind], Op.READ)
 
@@ -355,14 +356,14 @@ def judge_write(index: Index, op: Op, zone: Zone | Glob | None, path: str) -> De
         if not index.restricted:
             free = "no workspace is named, so nothing is fenced"
             return Decision(Verdict.ALLOW, "allow.unfenced", path, index.policy.default, free, op)
-        why = f"{_DOING[op]} {path}: it lies outside the workspace {_roots_text(index)}"
+        why = f"{_DOING[op]} {shown(path)}: it lies outside the workspace {_roots_text(index)}"
         return Decision(
             Verdict.DENY, "outside.write", path, index.policy.default, why, op, _way_out(index, path)
         )
     access = zone.access
     if access is Access.WRITE:
         return Decision(Verdict.ALLOW, "allow." + zone.kind.value, path, zone.rule, _ALLOWED[zone.kind], op)
-    doing = f"{_DOING[op]} {path}"
+    doing = f"{_DOING[op]} {shown(path)}"
     if access is Access.NONE:
         why = f"{doing}: the policy grants no access to {_name_of(zone)}"
         return Decision(Verdict.DENY, "zone.none", path, zone.rule, why, op)
@@ -389,12 +390,12 @@ def judge_names(index: Index, op: Op, decision: Decision, names: LinkNames) -> D
         zone, _ = nearest(index, index.fold(name) if index.fold else name)
         if zone is None or zone.access is not Access.WRITE:
             rule = zone.rule if zone is not None else _HARDLINK
-            why = f"{_DOING[op]} {decision.path} also changes {name}, another name of the same file"
+            why = f"{_DOING[op]} {shown(decision.path)} also changes {shown(name)}, another name of the same file"
             return Decision(Verdict.DENY, "hardlink.protected", decision.path, rule, why, op, _COPY)
     if names.complete:
         return decision
     reason = "time ran out while looking" if names.timed_out else "its other names lie outside the fence"
-    why = f"{_DOING[op]} {decision.path} also changes another name of the same file: {reason}"
+    why = f"{_DOING[op]} {shown(decision.path)} also changes another name of the same file: {reason}"
     return Decision(Verdict.DENY, "hardlink.outside", decision.path, _HARDLINK, why, op, _COPY)
 
 
@@ -412,12 +413,25 @@ def worst(decisions: Iterable[Decision]) -> Decision | None:
 
 def _name_of(zone: Zone | Glob) -> str:
     if isinstance(zone, Zone):
-        return zone.root
+        return shown(zone.root)
     return ("**/" if zone.deep else "") + "/".join(zone.parts)
 
 
 def _roots_text(index: Index) -> str:
-    return ", ".join(index.policy.workspace) or "(none)"
+    return ", ".join(map(shown, index.policy.workspace)) or "(none)"
+
+
+def toml_text(text: str) -> str:
+    """A TOML basic string (TOML 1.0, "String") that means exactly `text`."""
+    out = []
+    for char in text:
+        if char in {'"', "\\"}:
+            out.append("\\" + char)
+        elif char.isprintable():
+            out.append(char)
+        else:
+            out.append(f"\\U{ord(char):08x}" if ord(char) > 0xFFFF else f"\\u{ord(char):04x}")
+    return '"' + "".join(out) + '"'
 
 
 def _grant(path: str) -> str:
@@ -430,4 +444,4 @@ def _way_out(index: Index, path: str) -> str:
         for zone in index.policy.zones:
             if zone.kind is ZoneKind.TEMP:
                 return f"use $TMPDIR, which is {zone.root} here"
-    return f'a person may grant it: [[zone]] path = "{_grant(path)}" access = "write"'
+    return f'a person may grant it: [[zone]] path = {toml_text(_grant(path))} access = "write"'

@@ -13,6 +13,22 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+def shown(path: str) -> str:
+    """A path that cannot fool a terminal or a log: control characters, odd bytes and blanks at the ends escaped."""
+    if path and path.isprintable() and path == path.strip():
+        return path
+    out = []
+    for char in path:
+        code = ord(char)
+        if 0xDC80 <= code <= 0xDCFF:
+            out.append(f"\\x{code - 0xDC00:02x}")
+        elif char.isprintable():
+            out.append("\\\\" if char == "\\" else char)
+        else:
+            out.append(char.encode("unicode_escape").decode("ascii"))
+    return "'" + "".join(out) + "'"
+
+
 class Op(Choice):
     """What would be done to a path. All but READ are writes for the fence."""
 
@@ -78,6 +94,17 @@ STRENGTH_ORDER: Mapping[Strength, int] = {
     Strength.HOOK: 1,
     Strength.NOT_HERE: 0,
 }
+
+
+# What programs may always read, and all that they may read outside under `shell_reads = "system"`.
+SYSTEM_PREFIXES = (
+    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu",
+    "/snap", "/proc", "/sys", "/dev",
+    # Below /run and /var only what resolvers, loaders and package tools read; the rest is others' state.
+    "/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager", "/run/current-system",
+    "/run/wrappers", "/run/opengl-driver", "/var/lib/dpkg", "/var/lib/rpm", "/var/lib/ca-certificates",
+    "/var/cache/fontconfig",
+)  # fmt: skip
 
 
 class Rule(Record):

@@ -9,6 +9,7 @@ import pytest
 import shell_cases
 from shell_rig import PARSE, needs_parser, verdict
 
+from ringfence.pipelines.fence import Fence
 from ringfence.shell.tree import Refusal
 
 pytestmark = [needs_parser]
@@ -144,3 +145,23 @@ def test_the_parser_accepts_what_bash_accepts(row):
         assert not accepted, "accepted now: take it off the list"
     else:
         assert accepted
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[r["id"] for r in ROWS])
+def test_verdict_by_the_fence(row, trees):
+    """The same through the public fence: its zones, guards and resolver instead of the double."""
+    root = trees(row)
+    home = shell_cases.place(root, row["home"]) if row["home"] else row["home"]
+    fence = Fence(
+        workspace=shell_cases.place(root, row["workspace"]),
+        protect=[shell_cases.place(root, p) for p in row["protected"]],
+        reads="anywhere",
+        temp="none",
+        home=home,
+        env={k: shell_cases.fill(v, root) for k, v in row.get("env", {}).items()},
+    )
+    command = shell_cases.fill(row["command"], root)
+    got = fence.check_command(
+        command, cwd=shell_cases.place(root, row["cwd"]), shell=row.get("shell", "bash")
+    )
+    assert str(got.verdict) == WANTED[row["expect"]], f"{row['command']!r}: {got.code} {got.message}"

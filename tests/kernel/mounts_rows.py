@@ -150,10 +150,19 @@ OUTSIDE = (
     ),
     Attack("file-handle", "open_by_handle_at", "$PY $TOOL by-handle $OUT/kept $WS", _CHANGED, who="root"),
     Attack(
-        "kernel-log",
-        "a character device of the machine",
-        "$PY $TOOL open-rw /dev/kmsg && touch landed",
+        "machine-device",
+        "a device of the machine: a read-only mount does not stop writing it",
+        "for d in /dev/loop-control /dev/tty1 /dev/fuse /dev/net/tun; do test -e $d && break; done; "
+        "$PY $TOOL open-rw $d && touch landed",
         _MARK,
+        who="root",
+    ),
+    Attack(
+        "planted-device-node",
+        "a device node that lies in the workspace already",
+        "$PY $TOOL open-rw node && touch landed",
+        _MARK,
+        prelude="rm -f $WS/node; mknod $WS/node c 5 1 || exit 9",
         who="root",
     ),
     Attack(

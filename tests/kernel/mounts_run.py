@@ -45,6 +45,11 @@ def main(argv):
         # The ablation: the same mounts, and nothing that keeps root from undoing them.
         mounts.seal = lambda: None
         here = here._replace(landlock=0)
+    if spec.get("without") == "filter":
+        mounts.seccomp.install = lambda refusals: None
+        mounts.mounts.refuse_mount_calls = lambda: None
+    elif spec.get("without") == "rights":
+        mounts.namespaces.drop_rights = landlock.no_new_privs
     wanted = confinement(spec)
     standing = mounts.Standing(spec["cwd"], env, tuple(spec.get("keep", ())))
 

@@ -4,6 +4,8 @@ Also what a program may still do inside, and that a fence which cannot be built 
 """
 
 import errno
+import os
+import shutil
 
 import pytest
 
@@ -39,6 +41,17 @@ def test_unsealed_mounts_are_undone_by_root_and_sealed_ones_are_not(how):
         assert held.returncode not in (0, 3), held.stdout + held.stderr
 
 
+@pytest.mark.parametrize("without", ["filter", "rights"])
+@pytest.mark.parametrize("how", UNDO.values(), ids=UNDO)
+def test_each_part_of_the_seal_holds_alone(how, without):
+    """Neither the filter nor the lost capability may be the only thing between root and the mounts."""
+    if "root" not in people():
+        pytest.skip("needs root: nobody else keeps a capability over an exec")
+    with person("root") as root, world(root) as base:
+        held = shell(root, base, how, fence=spec_of(base, without=without, landlock=False))
+        assert held.returncode not in {0, 3}, held.stdout + held.stderr
+
+
 def test_nothing_survives_exec_that_could_change_mounts(who):
     with world(who) as base:
         text = "grep -E '^(CapInh|CapPrm|CapEff|CapBnd|CapAmb|NoNewPrivs|Seccomp)' /proc/self/status"
@@ -49,6 +62,19 @@ def test_nothing_survives_exec_that_could_change_mounts(who):
         assert not int(fields[name], 16) & admin, name
     assert fields["NoNewPrivs"] == "1"
     assert fields["Seccomp"] == "2"
+
+
+def test_root_that_may_not_change_ids_is_fenced_all_the_same(who):
+    """As in a container started without CAP_SETUID and CAP_SETGID."""
+    if who.uid or not shutil.which("setpriv"):
+        pytest.skip("needs root and setpriv")
+    fewer = "setpriv --bounding-set=-setuid,-setgid --inh-caps=-setuid,-setgid"
+    with world(who) as base:
+        words = " ".join(f"'{word}'" for word in fenced(who, spec_of(base), ["sh", "-c", "id -u; touch f; echo > $HOOK"]))
+        done = shell(who, base, f"{fewer} {words}")
+        assert done.stdout == "0\n", done.stderr
+        assert "Read-only file system" in done.stderr
+        assert os.path.exists(f"{base}/ws/f")
 
 
 def test_ids_stay_what_they_were(who):

@@ -183,6 +183,25 @@ def test_a_link_in_the_place_of_a_root_builds_no_fence(who):
         assert not os.path.exists(f"{base}/ws/ran")
 
 
+def test_a_link_in_the_place_of_a_writable_root_grants_nothing(who):
+    """The root was a folder when the plan was made; following the link would grant what it points at."""
+    with world(who) as base:
+        shutil.rmtree(f"{base}/ws/deep/main")
+        os.symlink(f"{base}/out", f"{base}/ws/deep/main")
+        spec = zones(base, ("ws", "workspace"), ("ws/deep", "protect"), ("ws/deep/main", "workspace"))
+        done = shell(who, base, "echo evil > $OUT/kept", fence=spec)
+        assert done.returncode == 3, done.stderr
+        assert content(f"{base}/out/kept") == "original\n"
+
+
+def test_a_mask_can_be_neither_filled_nor_opened_up(who):
+    attempts = ("touch private/x", "chmod 755 private", "chmod 644 .env", "rm -f .env", "mv private p")
+    with world(who) as base:
+        for attempt in attempts:
+            done = shell(who, base, attempt, fence=spec_of(base))
+            assert done.returncode not in {0, 3}, attempt
+
+
 @needs_landlock
 def test_reads_are_confined_by_the_second_layer(who):
     with world(who) as base:

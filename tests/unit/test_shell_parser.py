@@ -43,7 +43,9 @@ def test_guard(text, code):
 
 
 @needs_parser
-@pytest.mark.parametrize("text", ["echo x >&2", "echo x >&-", "cat <&3-", "exec 3>&1", "let 'x = 5 > 3'", "let x=1+2"])
+@pytest.mark.parametrize(
+    "text", ["echo x >&2", "echo x >&-", "cat <&3-", "exec 3>&1", "let 'x = 5 > 3'", "let x=1+2"]
+)
 def test_guards_leave_the_ordinary_alone(text):
     assert isinstance(PARSE(text, "bash"), Script)
 
@@ -96,7 +98,9 @@ def test_a_parser_that_hangs_is_killed(tmp_path):
 
 
 def test_a_parser_that_floods_is_killed(tmp_path):
-    answer = run_parser(program(tmp_path, "exec yes 0123456789012345678901234567890123456789"), "bash", b"ls", seconds=5)
+    answer = run_parser(
+        program(tmp_path, "exec yes 0123456789012345678901234567890123456789"), "bash", b"ls", seconds=5
+    )
     assert answer.code == "opaque.parser-limit"
 
 
@@ -114,7 +118,9 @@ def test_no_parser_is_a_refusal_and_path_is_never_asked(tmp_path):
 def test_the_child_inherits_no_descriptor_and_no_environment(tmp_path):
     leak = os.open(tmp_path, os.O_RDONLY)
     os.set_inheritable(leak, False)
-    script = program(tmp_path, f"[ -e /proc/self/fd/{leak} ] && echo leaked\nenv | grep -v -e PWD -e SHLVL -e _=; exit 1")
+    script = program(
+        tmp_path, f"[ -e /proc/self/fd/{leak} ] && echo leaked\nenv | grep -v -e PWD -e SHLVL -e _=; exit 1"
+    )
     answer = run_parser(script, "bash", b"")
     os.close(leak)
     assert (answer.ok, answer.detail) == (False, "")
@@ -152,6 +158,8 @@ def test_an_answer_that_is_no_json_is_refused():
 
 
 def test_json_by_the_c_scanner():
-    assert decode_json('\n {"a": [1, -2.5, "x\\u00e9", null, true]}') == {"a": [1, -2.5, "x\u00e9", None, True]}
+    assert decode_json('\n {"a": [1, -2.5, "x\\u00e9", null, true]}') == {
+        "a": [1, -2.5, "x\u00e9", None, True]
+    }
     with pytest.raises(ValueError, match="JSON"):
         decode_json("nope")

@@ -54,7 +54,10 @@ def test_there_are_as_many_examples_as_were_reviewed():
 
 def test_the_generated_module_is_current():
     done = subprocess.run(
-        [sys.executable, str(ROOT / "scripts/gen_commands.py"), "--check"], capture_output=True, text=True, check=False
+        [sys.executable, str(ROOT / "scripts/gen_commands.py"), "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout
 

@@ -46,20 +46,43 @@ def test_the_words_are_those_of_bash(words, tmp_path):
     )  # fmt: skip
     expected = [w for w in shell.stdout.decode().split("\0")[:-1] if w]
     reading = read(
-        PRELUDE + f"mkdir -- {words}", parse=PARSE, dialect="bash", at=Surroundings(root, "/home/me"), env={}, disk=LocalDisk()
+        PRELUDE + f"mkdir -- {words}",
+        parse=PARSE,
+        dialect="bash",
+        at=Surroundings(root, "/home/me"),
+        env={},
+        disk=LocalDisk(),
     )
     assert not reading.unknowns
     got = [u.path.removeprefix("./") if u.path.startswith("./~") else u.path for u in reading.uses]
     assert got == list(dict.fromkeys(expected))
 
 
-UNKNOWNS = ["$Q", '"$Q"', "x/$Q", "${Q:-z}", "${V@P}", "${!Q}", "$(date)", "`cat f`", "${Q%/*}", "$0", "${V:1}", "$-"]
+UNKNOWNS = [
+    "$Q",
+    '"$Q"',
+    "x/$Q",
+    "${Q:-z}",
+    "${V@P}",
+    "${!Q}",
+    "$(date)",
+    "`cat f`",
+    "${Q%/*}",
+    "$0",
+    "${V:1}",
+    "$-",
+]
 
 
 @pytest.mark.parametrize("words", UNKNOWNS)
 def test_what_is_not_known_is_said(words, tmp_path):
     reading = read(
-        PRELUDE + f"touch {words}", parse=PARSE, dialect="bash", at=Surroundings(str(tmp_path), None), env={}, disk=LocalDisk()
+        PRELUDE + f"touch {words}",
+        parse=PARSE,
+        dialect="bash",
+        at=Surroundings(str(tmp_path), None),
+        env={},
+        disk=LocalDisk(),
     )
     assert reading.unknowns
 

@@ -134,10 +134,11 @@ def uninstall_text(path: str, text: str) -> str:
     if not text.strip():
         return text
     value = _parsed(path, text)
+    before = text
     for event in list(value.get("hooks", {})):
         text = _drop_event(path, text, event)
     value = _parsed(path, text)
-    if "hooks" in value and not value["hooks"]:
+    if text != before and not value["hooks"]:
         text = jsonedit.drop(text, ("hooks",))
     prefix = value.get("env", {}).get(PREFIX[1])
     if isinstance(prefix, str) and is_launcher(prefix):
@@ -162,7 +163,7 @@ def _drop_event(path: str, text: str, event: str) -> str:
             f"{path}: hooks.{event}[{index}] holds our handler beside somebody else's",
             "move ours into a group of its own, or remove it by hand",
         )
-    if not _parsed(path, text)["hooks"][event]:
+    if groups and not _parsed(path, text)["hooks"][event]:
         text = jsonedit.drop(text, ("hooks", event))
     return text
 

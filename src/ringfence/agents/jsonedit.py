@@ -36,11 +36,11 @@ def parse(text: str) -> tuple[Any, Node]:
     """The value and its places. Raises JsonTextError with the offset."""
     try:
         value = json.loads(text)
+        node, _ = _value(text, _skip(text, 0))
     except ValueError as error:
         raise JsonTextError(str(error), getattr(error, "pos", 0)) from None
     except RecursionError:
         raise JsonTextError("nested too deeply", 0) from None
-    node, _ = _value(text, _skip(text, 0))
     return value, node
 
 

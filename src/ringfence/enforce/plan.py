@@ -14,7 +14,7 @@ from ringfence.enforce.report import (
     zone_strength,
 )
 from ringfence.kernel import landlock
-from ringfence.model import EnforcementReport, Rule, RuleStrength, Strength, ZoneKind
+from ringfence.model import SYSTEM_PREFIXES, EnforcementReport, Rule, RuleStrength, Strength, ZoneKind
 from ringfence.records import Record
 
 TYPE_CHECKING = False
@@ -29,16 +29,6 @@ DEVICES = (
 TERMINALS = "/dev/pts"
 # POSIX shared memory and semaphores: Python's multiprocessing fails without. Shared with everything outside.
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 - the name glibc uses
-
-SYSTEM_PREFIXES = (
-    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu",
-    "/snap", "/proc", "/sys", "/dev",
-    # Below /run and /var only what resolvers, loaders and package tools read; the rest is others' state.
-    "/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager", "/run/current-system",
-    "/run/wrappers", "/run/opengl-driver", "/var/lib/dpkg", "/var/lib/rpm", "/var/lib/ca-certificates",
-    "/var/cache/fontconfig",
-)  # fmt: skip
-"""What `reads = "system"` lets a program read beside its writable trees."""
 
 _WRITE_V1 = landlock.FS_RIGHTS[landlock.ABI_1] & ~landlock.READ_RIGHTS & ~landlock.EXECUTE
 # Nobody but root may make device nodes, and for root a node for the disk is a way to every file on it.

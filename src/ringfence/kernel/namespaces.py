@@ -31,7 +31,7 @@ CAP_SYS_ADMIN = 21
 _CAPABILITY_VERSION_3 = 0x2008_0522
 _ALL_BITS = (1 << 64) - 1
 
-_EINVAL = 22
+_EPERM, _EINVAL = 1, 22
 
 # errno of unshare(CLONE_NEWUSER) or of writing the map, and what an administrator would look at.
 _CLOSED_WHY = {
@@ -67,11 +67,24 @@ def enter_user_and_mount() -> None:
         except KernelCallError:
             with_helper(False)
             raise
-        with_helper(True)
+        try:
+            with_helper(True)
+        except KernelCallError as failed:
+            if failed.errno != _EPERM:
+                raise
+            # Root of a container that may not change ids: it can still map itself, like anybody.
+            _map_only(uid, gid)
     else:
         _unshare()
-        _write_map("/proc/self/setgroups", b"deny")
+        _map_only(uid, gid)
+
+
+def _map_only(uid: int, gid: int) -> None:
+    """Map our own ids to themselves, those that are not mapped already."""
+    if not _read("/proc/self/uid_map"):
         _write_map("/proc/self/uid_map", b"%d %d 1\n" % (uid, uid))
+    if not _read("/proc/self/gid_map"):
+        _write_map("/proc/self/setgroups", b"deny")
         _write_map("/proc/self/gid_map", b"%d %d 1\n" % (gid, gid))
 
 

@@ -6,11 +6,16 @@ The child gets an empty environment, so that nothing the agent exported reaches 
 
 from __future__ import annotations
 
-import errno
-import os
+import sys
 import time
+from errno import EPIPE
 
 from ringfence.records import Record
+
+if sys.platform == "win32":
+    import os as posix
+else:
+    import posix  # `os` costs 1.6 ms at start
 
 MAX_TEXT = 256 * 1024  # bytes of command text; agents send far less
 MAX_ANSWER = 16 * 1024 * 1024  # bytes of JSON
@@ -48,16 +53,16 @@ def _exchange(argv: tuple[str, ...], text: bytes, seconds: float) -> Answer:
     pid = 0
     try:
         for _ in range(2):
-            opened.extend(os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe())
+            opened.extend(posix.pipe())  # neither end is inheritable (PEP 446)
         in_read, in_write, out_read, out_write = opened
         actions = (
-            (os.POSIX_SPAWN_DUP2, in_read, 0),
-            (os.POSIX_SPAWN_DUP2, out_write, 1),
-            (os.POSIX_SPAWN_DUP2, out_write, 2),
+            (posix.POSIX_SPAWN_DUP2, in_read, 0),
+            (posix.POSIX_SPAWN_DUP2, out_write, 1),
+            (posix.POSIX_SPAWN_DUP2, out_write, 2),
         )
-        pid = os.posix_spawn(argv[0], argv, {}, file_actions=actions)
+        pid = posix.posix_spawn(argv[0], argv, {}, file_actions=actions)
         for fd in (in_read, out_write):
-            os.close(fd)
+            posix.close(fd)
             opened.remove(fd)
         output = _converse(in_write, out_read, opened, text, deadline)
         if output is None:
@@ -66,30 +71,30 @@ def _exchange(argv: tuple[str, ...], text: bytes, seconds: float) -> Answer:
             )
         if len(output) > MAX_ANSWER:
             return Answer(ok=False, json="", detail="the answer is too large", code="opaque.parser-limit")
-        status = os.waitpid(pid, 0)[1]
+        status = posix.waitpid(pid, 0)[1]
         pid = 0
         return _answer(status, output)
     finally:
         for fd in opened:
-            os.close(fd)
+            posix.close(fd)
         if pid:
-            os.kill(pid, 9)
-            os.waitpid(pid, 0)
+            posix.kill(pid, 9)
+            posix.waitpid(pid, 0)
 
 
 def _converse(feed: int, drain: int, opened: list[int], text: bytes, deadline: float) -> bytes | None:
     """Write `text` and read to the end, whichever is ready; None when the deadline passes first."""
     import select
 
-    os.set_blocking(feed, False)
-    os.set_blocking(drain, False)
+    posix.set_blocking(feed, False)
+    posix.set_blocking(drain, False)
     poller = select.poll()
     poller.register(drain, select.POLLIN | select.POLLHUP)
     view = _feed(feed, memoryview(text))
     if view:
         poller.register(feed, select.POLLOUT)
     else:
-        os.close(feed)
+        posix.close(feed)
         opened.remove(feed)
     chunks: list[bytes] = []
     size = 0
@@ -102,10 +107,10 @@ def _converse(feed: int, drain: int, opened: list[int], text: bytes, deadline: f
                 view = _feed(feed, view)
                 if not view:
                     poller.unregister(feed)
-                    os.close(feed)
+                    posix.close(feed)
                     opened.remove(feed)
             elif fd == drain:
-                chunk = os.read(drain, 1 << 18)
+                chunk = posix.read(drain, 1 << 18)
                 if not chunk:
                     return b"".join(chunks)
                 chunks.append(chunk)
@@ -117,11 +122,11 @@ def _feed(fd: int, view: memoryview) -> memoryview:
     """Write what fits; a child that stopped reading ends the feeding, its answer says why."""
     while view:
         try:
-            view = view[os.write(fd, view) :]
+            view = view[posix.write(fd, view) :]
         except BlockingIOError:
             return view
         except OSError as failure:
-            if failure.errno != errno.EPIPE:
+            if failure.errno != EPIPE:
                 raise
             return view[:0]
     return view
@@ -129,6 +134,6 @@ def _feed(fd: int, view: memoryview) -> memoryview:
 
 def _answer(status: int, output: bytes) -> Answer:
     said = output.decode("utf-8", "surrogateescape")
-    if os.waitstatus_to_exitcode(status) != 0:
+    if posix.waitstatus_to_exitcode(status) != 0:
         return Answer(ok=False, json="", detail=said.strip()[:200], code="opaque.syntax")
     return Answer(ok=True, json=said, detail="")

@@ -42,6 +42,7 @@ def run(flags: Sequence[str], words: Sequence[str]) -> int:
             shell=shell,
             files=(own,) if own else (),
             said=said(line),
+            judged=True,  # a Bash call has been through the hook; other lines are the user's own configuration
         )
     except FenceError as error:
         complain(f"ringfence: {error}")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import stat
+import sys
+from _stat import S_ISDIR, S_ISREG
 
 from ringfence.kernel.parser_process import run_parser
 from ringfence.model import Access, CommandDecision, Decision, Op, Surroundings, Verdict, ZoneKind
@@ -11,6 +11,10 @@ from ringfence.shell.parsing import read_script
 from ringfence.shell.reading import read
 
 TYPE_CHECKING = False
+if sys.platform == "win32":
+    import os as posix
+else:
+    import posix  # `os` costs 1.6 ms at start
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -26,7 +30,7 @@ if TYPE_CHECKING:
 
 MAX_READ = 64 * 1024
 MAX_NAMES = 5000
-MAX_CACHE = 512
+MAX_CACHE = 1024
 _BOUNDARY = (ZoneKind.PROTECT, ZoneKind.ZONE)
 
 
@@ -58,7 +62,7 @@ def find_parser(prefix: str, scripts: str = "") -> str:
     """
     for folder in (f"{prefix}/bin", scripts):
         path = f"{folder}/shfmt"
-        if folder.startswith("/") and os.access(path, os.X_OK):
+        if folder.startswith("/") and posix.access(path, posix.X_OK):
             return path
     try:
         from importlib.metadata import PackageNotFoundError, files
@@ -67,8 +71,10 @@ def find_parser(prefix: str, scripts: str = "") -> str:
     try:
         for file in files("shfmt-py") or ():
             if file.name == "shfmt":
+                import os
+
                 path = os.path.normpath(str(file.locate()))
-                if os.access(path, os.X_OK):
+                if posix.access(path, posix.X_OK):
                     return path
     except PackageNotFoundError:
         return ""
@@ -86,28 +92,28 @@ class LocalDisk:
         mode = self._modes.get(path)
         if mode is None:
             try:
-                mode = os.stat(_bytes(path)).st_mode
+                mode = posix.stat(_bytes(path)).st_mode
             except (OSError, ValueError):
                 mode = 0
             self._modes[path] = mode
         return mode
 
     def is_dir(self, path: str) -> bool:
-        return stat.S_ISDIR(self._mode(path)) and os.access(_bytes(path), os.X_OK)
+        return S_ISDIR(self._mode(path)) and posix.access(_bytes(path), posix.X_OK)
 
     def is_file(self, path: str) -> bool:
-        return stat.S_ISREG(self._mode(path))
+        return S_ISREG(self._mode(path))
 
     def exists(self, path: str) -> bool:
         try:
-            os.lstat(_bytes(path))
+            posix.lstat(_bytes(path))
         except (OSError, ValueError):
             return False
         return True
 
     def readlink(self, path: str) -> str | None:
         try:
-            return os.readlink(_bytes(path)).decode("utf-8", "surrogateescape")
+            return posix.readlink(_bytes(path)).decode("utf-8", "surrogateescape")
         except (OSError, ValueError):
             return None
 
@@ -116,7 +122,7 @@ class LocalDisk:
             found: list[str] = []
             listed = True
             try:
-                with os.scandir(_bytes(path)) as entries:
+                with posix.scandir(_bytes(path)) as entries:
                     for entry in entries:
                         found.append(entry.name.decode("utf-8", "surrogateescape"))
                         if len(found) > MAX_NAMES:
@@ -128,32 +134,34 @@ class LocalDisk:
         return self._listed[path]
 
     def physical(self, path: str) -> str | None:
-        if not hasattr(os, "O_PATH"):
+        if not hasattr(posix, "O_PATH"):
             return path if self.exists(path) else None
         try:
-            fd = os.open(_bytes(path), os.O_PATH | os.O_CLOEXEC)
+            fd = posix.open(_bytes(path), posix.O_PATH | posix.O_CLOEXEC)
         except (OSError, ValueError):
             return None
         try:
-            return os.readlink(b"/proc/self/fd/%d" % fd).decode("utf-8", "surrogateescape")
+            return posix.readlink(b"/proc/self/fd/%d" % fd).decode("utf-8", "surrogateescape")
         except OSError:
             return None
         finally:
-            os.close(fd)
+            posix.close(fd)
 
     def read_text(self, path: str) -> str | None:
         try:
-            fd = os.open(_bytes(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+            fd = posix.open(
+                _bytes(path), posix.O_RDONLY | posix.O_NONBLOCK | posix.O_CLOEXEC | posix.O_NOCTTY
+            )
         except (OSError, ValueError):
             return None
         try:
-            if not stat.S_ISREG(os.fstat(fd).st_mode):
+            if not S_ISREG(posix.fstat(fd).st_mode):
                 return None
-            data = os.read(fd, MAX_READ + 1)
+            data = posix.read(fd, MAX_READ + 1)
         except OSError:
             return None
         finally:
-            os.close(fd)
+            posix.close(fd)
         return None if len(data) > MAX_READ else data.decode("utf-8", "surrogateescape")
 
 
@@ -181,8 +189,6 @@ def judge_text(
     Without `policy` a recursive use is judged by its own path only.
     """
     if not parser:
-        import sys
-
         parser = find_parser(sys.prefix, sys.executable.rpartition("/")[0])
     parse = _parsers.get(parser)
     if parse is None:

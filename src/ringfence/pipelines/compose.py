@@ -129,7 +129,7 @@ def hook_fence(flags: Flags, call: ToolCall, scratch: Scratch) -> Fence:
     """
     from posix import getuid
 
-    from ringfence.pipelines.session import session_name, with_scratch, with_session
+    from ringfence.pipelines.session import environment, session_name, with_scratch, with_session
 
     env = process_environment()
     cwd = env.get("CLAUDE_PROJECT_DIR") or process_cwd()
@@ -138,7 +138,9 @@ def hook_fence(flags: Flags, call: ToolCall, scratch: Scratch) -> Fence:
     policy = with_session(fence.policy, name)
     if policy.restricted:
         policy = with_scratch(policy, scratch(env, getuid()), resolve)
-    return fence if policy is fence.policy else fence.with_policy(policy)
+    return (
+        fence if policy is fence.policy else fence.with_policy(policy, {**env, **environment(policy, name)})
+    )
 
 
 def build(

@@ -72,15 +72,15 @@ class Watch:
             return
         output = _since(2, self._start)
         if output is None:
-            if not WIFEXITED(status) or WEXITSTATUS(status) == 0:
+            if not WIFEXITED(status) or not 0 < WEXITSTATUS(status) < _CANNOT_EXECUTE:
                 return
-            found = self._refused(self._from_text())
+            found = self._refused(self._written_by_text())
             lead = "if it failed for this reason, that was the fence"
         elif any(sign in output for sign in signs):
             named = list(_named(output.decode("utf-8", "surrogateescape"), signs))
             found = self._refused(named) or self._refused(self._below_folders(named))
             if not found and not named:
-                found = self._refused(self._from_text())
+                found = self._refused(self._written_by_text())
             lead = "refused by the fence"
         else:
             return
@@ -100,6 +100,12 @@ class Watch:
                         found[decision.path] = decision
                     break
         return list(found.values())
+
+    def _written_by_text(self) -> Iterator[str]:
+        """The paths that the command's text is read to write; what it only reads is never a candidate."""
+        for use in self._fence.check_command(self._command, cwd=self._cwd).uses:
+            if use.op is not Op.READ and use.path:
+                yield use.path
 
     def _from_text(self) -> Iterator[str]:
         """Path-like words of the command, as far as they can be expanded; patterns are nobody's path."""

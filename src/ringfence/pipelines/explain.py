@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ringfence.decide import nearest
+from ringfence.decide import nearest, toml_text
 from ringfence.model import Decision, Glob, Op, Unresolved, Verdict, Zone
 from ringfence.records import Record
 from ringfence.resolve.spell import absolute
@@ -81,7 +81,7 @@ def _grant(decision: Decision, op: Op) -> str:
         return ""
     if decision.code.startswith(("outside.", "zone.", "protected.")):
         access = "read" if op is Op.READ else "write"
-        return f'[[zone]]\npath = "{decision.path}"\naccess = "{access}"'
+        return f'[[zone]]\npath = {toml_text(decision.path)}\naccess = "{access}"'
     if decision.code.startswith("guard."):
         return f'unguard = ["{decision.rule.id}"]'
     return ""

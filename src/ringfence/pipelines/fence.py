@@ -9,6 +9,7 @@ import sys
 
 from ringfence.decide import Index, judge, judge_names, nearest, worst
 from ringfence.model import (
+    SYSTEM_PREFIXES,
     Access,
     CommandDecision,
     Decision,
@@ -108,9 +109,9 @@ class Fence:
         """The policy arranged for lookup, for those who explain or audit."""
         return self._index
 
-    def with_policy(self, policy: Policy) -> Fence:
-        """The same surroundings under another policy."""
-        return Fence._of(policy, self._home, self._env, self.cwd)
+    def with_policy(self, policy: Policy, env: Mapping[str, str] | None = None) -> Fence:
+        """The same surroundings under another policy; `env`: what a command would see, if that differs."""
+        return Fence._of(policy, self._home, self._env if env is None else env, self.cwd)
 
     def holds_anything(self) -> bool:
         """Whether any rule stands even without a workspace: a protected checkout, a read-only or closed zone."""
@@ -183,8 +184,24 @@ class Fence:
 
         base = self.cwd if cwd is None else text_of(cwd)
         return judge_text(
-            text, self.check, cwd=base, home=self._home, env=self._env, shell=shell, policy=self.policy
+            text,
+            self.check_in_command,
+            cwd=base,
+            home=self._home,
+            env=self._env,
+            shell=shell,
+            policy=self.policy,
         )
+
+    def check_in_command(self, path: PathText, op: Op = Op.WRITE, *, cwd: PathText | None = None) -> Decision:
+        """`check` for a path that a command names: a command may always read the system's own files."""
+        decision = self.check(path, op, cwd=cwd)
+        if decision.code == "outside.read" and any(
+            decision.path == root or decision.path.startswith(root + "/") for root in SYSTEM_PREFIXES
+        ):
+            why = "commands may read the system's own files"
+            return Decision(Verdict.ALLOW, "allow.system", decision.path, decision.rule, why, op)
+        return decision
 
     def worst(self, decisions: Iterable[Decision]) -> Decision:
         """The strictest of several decisions; an empty list is refused, since nothing was judged."""

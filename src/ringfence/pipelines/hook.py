@@ -10,14 +10,14 @@ from _thread import allocate_lock, start_new_thread
 from posix import _exit, environ, read
 
 from ringfence.errors import EXIT_OK, EXIT_USAGE, FenceError, UsageError, WireError
-from ringfence.model import Decision, Op, Rule, Verdict
+from ringfence.model import Decision, Op, Rule, Strength, Verdict
 from ringfence.pipelines.say import complain, quote, reason, write_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ringfence.model import Policy, ToolCall
+    from ringfence.model import CommandDecision, Policy, ToolCall
     from ringfence.pipelines.fence import Fence
     from ringfence.policy.asked import Flags
 
@@ -179,6 +179,10 @@ def _judge_command(fence: Fence, call: ToolCall, text: str, launcher: str) -> tu
     """A command is run under the engine wherever the call can be routed there; its text alone never allows it."""
     if not fence.policy.restricted and not fence.holds_anything():
         return Decision(Verdict.ALLOW, "allow.unfenced", "", fence.policy.default, "nothing is fenced"), ""
+    read = fence.check_command(text, cwd=call.cwd)
+    if read.verdict is Verdict.DENY:
+        worst = fence.worst(read.uses)
+        return (worst if worst.verdict is Verdict.DENY else _read_decision(read)), ""
     engine = Decision(Verdict.ALLOW, "allow.engine", "", _ENGINE, "runs inside the fenced shell")
     if (
         launcher
@@ -189,8 +193,14 @@ def _judge_command(fence: Fence, call: ToolCall, text: str, launcher: str) -> tu
         return engine, f"{quote(launcher)} {quote(text)}"
     if call.event == "PermissionRequest":
         return engine, ""  # the same call has met, or will meet, PreToolUse
+    if read.verdict is Verdict.ALLOW and fence.policy.minimum is not Strength.KERNEL:
+        return _read_decision(read), ""  # the text is all there is, and the policy takes that for enough
     why = "this command would run outside the fenced shell: the shell prefix of `ringfence install` is not in force"
     return _opaque(fence.policy, why, "opaque.no-engine"), ""
+
+
+def _read_decision(read: CommandDecision) -> Decision:
+    return Decision(read.verdict, read.code, "", _OPAQUE, read.message)
 
 
 def _opaque(policy: Policy, why: str, code: str) -> Decision:

@@ -40,8 +40,9 @@ def run(words: Sequence[str]) -> int:
 def start(flags: Flags, program: list[str], *, report: bool = False, engine: str = "auto") -> int:
     """Run and return the exit status; dies by the program's own signal."""
     from ringfence.pipelines.denials import Watch
-    from ringfence.pipelines.say import complain
+    from ringfence.pipelines.say import complain, quote
 
+    known_engine(engine)
     env = compose.process_environment()
     cwd = compose.process_cwd()
     fence = compose.fence_for(flags, env, cwd)
@@ -50,11 +51,12 @@ def start(flags: Flags, program: list[str], *, report: bool = False, engine: str
     if not policy.restricted:
         complain("ringfence: NO FENCE around this program: no workspace is named; give --workspace DIR")
     session.prepare(policy, name)
-    watch = Watch(fence.with_policy(policy), " ".join(program), cwd, env)
+    inside = fenced_environment(env, policy, name)
+    watch = Watch(fence.with_policy(policy, inside), " ".join(quote(word) for word in program), cwd, inside)
 
     def after(status: int) -> None:
         watch.explain(status)
-        session.end(name)
+        session.end_call(name)
 
     tell = teller(report)
 
@@ -63,16 +65,18 @@ def start(flags: Flags, program: list[str], *, report: bool = False, engine: str
         if tell is not None:
             tell(found)
 
-    inside = fenced_environment(env, policy, name)
-    ran = run_confined(
-        policy,
-        Program(program, utf8(inside)),
-        cwd=cwd,
-        env=inside,
-        engine=known_engine(engine),
-        after=after,
-        told=heard,
-    )
+    try:
+        ran = run_confined(
+            policy,
+            Program(program, utf8(inside)),
+            cwd=cwd,
+            env=inside,
+            engine=engine,
+            after=after,
+            told=heard,
+        )
+    finally:
+        session.end_call(name)  # where nothing was run
     return end(policy, ran)
 
 

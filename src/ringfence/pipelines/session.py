@@ -9,7 +9,7 @@ from __future__ import annotations
 from _stat import S_ISDIR
 from posix import geteuid, getpid, lstat, mkdir, rmdir
 
-from ringfence.errors import NotEnforcedError
+from ringfence.errors import NotEnforcedError, UsageError
 from ringfence.model import Access, Located, Rule, Zone, ZoneKind
 
 TYPE_CHECKING = False
@@ -61,6 +61,19 @@ def session_name(agent: str, session: str) -> str:
     """
     word = "".join(c if c in _SAFE else "_" for c in session)[:18]
     return f"{agent}-{word}" if word else f"call-{getpid()}"
+
+
+def named(name: str) -> str:
+    """A session's name as a person gives it. UsageError for anything but a plain name: it becomes a folder."""
+    if not name or len(name) > 40 or not _SAFE.issuperset(name) or name.startswith(("call-", "-")):
+        raise UsageError(f"{name!r} is no name for a session", "letters, digits, - and _, at most 40")
+    return name
+
+
+def end_call(name: str) -> None:
+    """Remove the folder of a call without a session; twice does no harm."""
+    if name.startswith("call-"):
+        end(name)
 
 
 def temp_base(uid: int | None = None) -> str:

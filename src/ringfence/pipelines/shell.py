@@ -63,23 +63,27 @@ def start(
     files: Sequence[str] = (),
     engine: str = "auto",
     said: str = "",
+    judged: bool = False,
 ) -> int:
     """Run the shell and return its exit status; dies by its signal.
 
     `files`: single files it may write beside. `said`: what the agent's model wrote, where the shell's text wraps it.
+    `judged`: the agent's hook has read this text already.
     """
     from ringfence.pipelines.denials import Watch
 
+    known_engine(engine)
     env = compose.process_environment()
     cwd = compose.process_cwd()
     fence = compose.fence_for(flags, env, cwd)
-    own = name or _session(env)
+    own = session.named(name) if name else _session(env)
     policy = session.with_session(fence.policy, own)
     fence = fence.with_policy(policy)
     program = shell or next((path for path in _SHELLS if access(path, 1)), "/bin/sh")
     text = command_text(words)
-    if text and policy.restricted:
-        refused = _judge(fence, text, cwd, program)
+    inside = fenced_environment(env, policy, own)
+    if text and policy.restricted and not judged:
+        refused = _judge(fence.with_policy(policy, inside), said or text, cwd, program)
         if refused is not None:
             return _refuse(fence, text, cwd, refused)
     if not policy.restricted:
@@ -87,24 +91,25 @@ def start(
 
         complain("ringfence: NO FENCE around this shell: no workspace is named; give --workspace DIR")
     session.prepare(policy, own)
-    watch = Watch(fence, said or text, cwd, env)
-    inside = fenced_environment(env, policy, own)
+    watch = Watch(fence.with_policy(policy, inside), said or text, cwd, inside)
 
     def after(status: int) -> None:
         watch.explain(status)
-        if own.startswith("call-"):
-            session.end(own)
+        session.end_call(own)
 
-    ran = run_confined(
-        policy,
-        Program([program, *words], utf8(inside)),
-        cwd=cwd,
-        env=inside,
-        files=files,
-        engine=known_engine(engine),
-        after=after,
-        told=watch.told,
-    )
+    try:
+        ran = run_confined(
+            policy,
+            Program([program, *words], utf8(inside)),
+            cwd=cwd,
+            env=inside,
+            files=files,
+            engine=engine,
+            after=after,
+            told=watch.told,
+        )
+    finally:
+        session.end_call(own)  # where nothing was run
     return end(policy, ran)
 
 

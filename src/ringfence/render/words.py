@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ringfence.model import Verdict
+from ringfence.model import Verdict, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,22 +18,6 @@ _COLOURS = {Verdict.ALLOW: "green", Verdict.ASK: "yellow", Verdict.DENY: "bold r
 def plain(text: str, _style: str) -> str:
     """The paint of a pipe."""
     return text
-
-
-def shown(path: str) -> str:
-    """A path that cannot fool a terminal or a log: control characters, odd bytes and blanks at the ends escaped."""
-    if path.isprintable() and path == path.strip():
-        return path
-    out = []
-    for char in path:
-        code = ord(char)
-        if 0xDC80 <= code <= 0xDCFF:
-            out.append(f"\\x{code - 0xDC00:02x}")
-        elif char.isprintable():
-            out.append("\\\\" if char == "\\" else char)
-        else:
-            out.append(char.encode("unicode_escape").decode("ascii"))
-    return "'" + "".join(out) + "'"
 
 
 def verdict_word(verdict: Verdict, paint: Paint = plain) -> str:
@@ -92,3 +76,15 @@ def columns(rows: Sequence[Sequence[str]], head: Sequence[str]) -> Iterable[str]
     for row in table:
         cells = [cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=False)]
         yield "  ".join([*cells, row[-1]]).rstrip()
+
+
+__all__ = [
+    "columns",
+    "command_json",
+    "command_lines",
+    "decision_json",
+    "decision_lines",
+    "plain",
+    "shown",
+    "verdict_word",
+]

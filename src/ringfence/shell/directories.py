@@ -63,10 +63,13 @@ def _go(call: Call, names: list[str], *, physical: bool) -> None:
                 continue
             for base in _bases(call, cwd, plain):
                 target = fold(base, plain)
-                if not disk.is_dir(target):
+                if not disk.is_dir(target) and target not in state.folders:
                     sure = False
                     if base != cwd:
                         continue
+                if physical and ".." in plain.split("/"):
+                    # The kernel takes `..` from where a link leads: nothing may be folded before.
+                    target = plain if plain.startswith("/") else f"{base}/{plain}"
                 found.append(target)
             if plain.startswith("/"):
                 break
@@ -91,7 +94,9 @@ def _move(call: Call, found: list[str], *, physical: bool, sure: bool) -> None:
     state = call.state
     where: list[str] = []
     for target in found:
-        changed = any(target == t or target.startswith(t + "/") for t in state.touched)
+        changed = target not in state.folders and any(
+            target == t or target.startswith(t + "/") for t in state.touched if t not in state.folders
+        )
         sure = sure and not changed and target != UNKNOWN
         if physical and target != UNKNOWN:
             real = None if changed else call.walk.disk.physical(target)

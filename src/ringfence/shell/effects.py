@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ringfence.model import Op
 from ringfence.shell.slots import NoSubcommand, Slots, read_slots
-from ringfence.shell.state import DIGITS, RESERVED, TILDE, UNKNOWN, fold
+from ringfence.shell.state import DIGITS, RESERVED, TILDE, UNKNOWN, clean, fold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ _PLAIN = {
     "meta": Op.METADATA,
 }
 _COMPILERS = frozenset(("gcc", "g++", "cc", "c++", "clang", "clang++", "rustc", "go", "gfortran", "tcc"))
+MAX_SPREAD = 400  # names of a copied tree that are looked at
 _RECURSIVE = frozenset(("-r", "-R", "-a", "--recursive", "--archive", "--all"))
 
 
@@ -215,6 +216,35 @@ def destination(
             state.touched = one.touched
 
 
+def spread(call: Call, state: State, source: str, dest: str) -> None:
+    """Name by name what a recursive copy of a folder on disk would write, as far as a guard could care.
+
+    Guards are dot folders, dot files and our own file; a small tree is named whole, a large one by those.
+    """
+    disk = call.walk.disk
+    if len(state.cwds) != 1 or UNKNOWN in (state.cwds[0], *source, *dest) or source.startswith(TILDE):
+        return
+    base = fold(state.cwds[0], source)
+    whole = dest if dest.startswith("/") else f"{state.cwds[0]}/{dest}"
+    if not disk.is_dir(base) or not disk.exists(whole):
+        return  # a new folder: nothing that is guarded stands there yet
+    target = dest.rstrip("/") or "/"
+    if not source.endswith(("/", "/.")) and source != "." and disk.is_dir(whole):
+        target = f"{target}/{base.rpartition('/')[2]}"
+    pending = [(base, target, False)]
+    seen = 0
+    while pending and seen < MAX_SPREAD:
+        folder, to, dotted = pending.pop()
+        for name in disk.names(folder) or ():
+            seen += 1
+            path = f"{folder}/{name}"
+            special = dotted or name.startswith(".") or name == "ringfence.toml"
+            if disk.is_dir(path) and disk.readlink(path) is None:
+                pending.append((path, f"{to}/{name}", special))
+            if special or seen <= 40:
+                call.walk.touch(Op.WRITE, f"{to}/{clean(name)}", state, call.name)
+
+
 def _links_to_folder(call: Call, state: State, name: str) -> bool:
     """A link made by this text, to a folder or to something that is not there yet."""
     target = state.links.get(name)
@@ -237,6 +267,9 @@ def _remote(call: Call, state: State, role: str, word: str, sources: list[str]) 
         call.walk.touch(Op.READ, word, state, call.name)
     else:
         destination(call, state, word, sources, deep=True)
+        for source in sources:
+            if ":" not in source:
+                spread(call, state, source, word)
 
 
 def _mount(call: Call, state: State, word: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ringfence.model import Op
-from ringfence.shell.effects import apply, destination, inside
+from ringfence.shell.effects import apply, destination, inside, spread
 from ringfence.shell.patchtext import patched_names
 from ringfence.shell.slots import NoSubcommand, read_slots
 from ringfence.shell.state import DIGITS, RESERVED, UNKNOWN, State, fold
@@ -95,6 +95,8 @@ def _ln(call: Call) -> str | None:
                 walk.unknown("opaque.planted-link", f"{call.name} {source} {dest}")
             else:
                 state.links[made] = UNKNOWN if any(c in source for c in RESERVED) else source
+                if walk.disk.is_dir(fold(made.rpartition("/")[0], source)):
+                    state.folders |= {made}
         elif made != UNKNOWN:
             _mirror(call, made, source)
     return ""
@@ -148,6 +150,9 @@ def _cp(call: Call) -> str | None:
         walk.touch(Op.WRITE, dest, state, call.name, deep=deep)
     else:
         destination(call, state, dest, sources, deep=deep, entry=entry)
+    if deep and len(state.touched) < 64:
+        for source in sources:
+            spread(call, state, source, dest)
     for source in sources:
         made = _final(call, dest, source, into=into)
         if present & {"-s", "--symbolic-link"}:
@@ -455,6 +460,23 @@ def _curl(call: Call) -> str | None:
     return None
 
 
+def _mkdir(call: Call) -> str | None:
+    slots = slots_of(call, "mkdir")
+    if slots is None:
+        return None
+    apply(call, slots._replace(doubt=False))
+    for name in slots.operands:
+        whole = _absolute(call.state, name)
+        parent = whole.rpartition("/")[0]
+        if whole != UNKNOWN and (
+            slots.present & {"-p", "--parents"}
+            or call.walk.disk.is_dir(parent)
+            or parent in call.state.folders
+        ):
+            call.state.folders |= {whole}
+    return ""
+
+
 TOOLS: dict[str, Callable[[Call], str | None]] = {
     "ln": _ln,
     "gln": _ln,
@@ -466,6 +488,8 @@ TOOLS: dict[str, Callable[[Call], str | None]] = {
     "ginstall": _install,
     "touch": _touch,
     "gtouch": _touch,
+    "mkdir": _mkdir,
+    "gmkdir": _mkdir,
     "tee": _tee,
     "gtee": _tee,
     "mktemp": _mktemp,

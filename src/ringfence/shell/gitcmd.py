@@ -305,8 +305,7 @@ def _meta(one: Git) -> None:
          "--upload-pack", "--depth", "--fixup", "--squash", "--trailer", "--reuse-message", "--reedit-message",
          "--cleanup",
          "-o", "--server-option", "--refmap", "--negotiation-tip", "-j", "--jobs", "--cacheinfo", "--chmod",
-         "--index-info",
-         "--prune-expire")
+         "--index-info")
     )  # fmt: skip
     if one.sub == "gc" and one.has("--prune", "--aggressive") and one.repo.linked:
         one.shared("objects/x")
@@ -590,6 +589,8 @@ def _clone(one: Git) -> None:
         if one.has("--bare", "--mirror"):
             folder += ".git"
     one.touch(Op.CREATE, folder)
+    if UNKNOWN not in folder:
+        one.state.folders |= {fold(one.state.cwds[0], folder)}
 
 
 def _init(one: Git) -> None:

@@ -174,7 +174,9 @@ _SPECIAL: dict[str, Callable[[], Callable[[Call], str | None]]] = {
     **{
         name: _file_tool(name)
         for name in (
-            "ln", "gln", "mktemp", "gmktemp", "touch", "gtouch", "tee", "gtee", "sed", "gsed", "patch", "gpatch",
+            "ln", "gln", "mkdir",
+            "gmkdir",
+            "mktemp", "gmktemp", "touch", "gtouch", "tee", "gtee", "sed", "gsed", "patch", "gpatch",
             "cp", "gcp", "mv", "gmv", "install", "ginstall", "tar", "gtar", "bsdtar", "unzip", "curl",
         )
     },

@@ -200,11 +200,17 @@ _PERL_DANGER = (
     "utime", "system", "exec", "qx", "require", "do", "eval", "syscall", "fork", "dbmopen", "binmode", "use", "glob",
     "socket", "File", "IO", "POSIX", "ee", "CORE", "pipe", "chdir", "chroot", "mknod", "mkfifo",
 )  # fmt: skip
+_PERL_MODULES = frozenset(
+    ("strict", "warnings", "utf8", "List::Util", "Data::Dumper", "JSON::PP", "Encode", "Time::Local")
+)
 _PERL_WRITES = {"unlink": Op.DELETE, "rmdir": Op.DELETE, "mkdir": Op.CREATE, "truncate": Op.WRITE}
 
 
 def perl_code(call: Call, state: State, text: str) -> None:
     """Pure text work passes, `unlink "x"` and a literal `open` are read, all else that may reach a file is not."""
+    for word in call.args:
+        if word.startswith(("-M", "-m")) and word[2:].lstrip("-").split("=", 1)[0] not in _PERL_MODULES:
+            call.walk.unknown("opaque.inline-code", f"perl {word}")
     body = text
     for harmless in (
         "use strict",

@@ -35,6 +35,7 @@ class State:
         "dead",
         "exported",
         "files",
+        "folders",
         "functions",
         "links",
         "mirrors",
@@ -68,6 +69,7 @@ class State:
         self.mirrors: tuple[tuple[str, str], ...] = ()  # (copy, original) of trees that may hold links
         self.planted: tuple[str, ...] = ()  # folders that an archive may have filled with links
         self.files: dict[str, str] = {}  # files whose whole content the text tells
+        self.folders: frozenset[str] = frozenset()  # folders, and links to some, that this text made
         self.touched: tuple[str, ...] = ()  # names changed, so that "it is a directory" may be out of date
         self.built: frozenset[str] = frozenset()  # programs that a compiler in this text made
 
@@ -89,6 +91,7 @@ class State:
         made.planted = self.planted
         made.files = dict(self.files)
         made.touched = self.touched
+        made.folders = self.folders
         made.built = self.built
         return made
 
@@ -99,6 +102,7 @@ class State:
         self.planted = union(self.planted, other.planted)
         self.touched = union(self.touched, other.touched)
         self.built |= other.built
+        self.folders |= other.folders
         self.files = {k: v for k, v in other.files.items() if self.files.get(k, v) == v}
 
     def become(self, other: State) -> None:
@@ -137,8 +141,11 @@ def join(left: State, right: State) -> State:
             both = union(a, b)
             made.values[name] = both if len(both) <= MAX_CHOICES else (UNKNOWN,)
     for name in left.functions.keys() | right.functions.keys():
-        if left.functions.get(name) is not right.functions.get(name):
-            made.functions[name] = None
+        one, other = left.functions.get(name), right.functions.get(name)
+        if one is not other:
+            # Two bodies: neither is trusted. One: it is walked, and that it may be missing is said.
+            made.functions[name] = None if one is not None and other is not None else one or other
+            made.options |= {f"maybe:{name}"}
     for name, target in right.references.items():
         if made.references.setdefault(name, target) != target:
             made.values[name] = (UNKNOWN,)
@@ -147,7 +154,7 @@ def join(left: State, right: State) -> State:
         made.params = None
     if left.stack != right.stack:
         made.stack = None
-    made.options = left.options | right.options
+    made.options |= right.options
     made.readonly = left.readonly | right.readonly
     made.exported = left.exported | right.exported
     made.adopt_disk(right)

@@ -161,6 +161,10 @@ class Walk:
                 if not soft:
                     if op is not Op.METADATA:
                         state.files.pop(here, None)
+                    if op in (Op.DELETE, Op.RENAME) and state.folders:
+                        state.folders = frozenset(
+                            f for f in state.folders if f != here and not f.startswith(here + "/")
+                        )
                     if len(state.touched) < MAX_TOUCHED and here not in state.touched:
                         state.touched = (*state.touched, here)
             self._note(op, path, cwd, why, deep=deep, soft=soft, entry=entry)
@@ -460,6 +464,7 @@ class Walk:
         if isinstance(cmd, t.Function):
             for name in cmd.names:
                 state.functions[name] = cmd.body
+                state.options -= {f"maybe:{name}"}
             return Outcome(state, state, "")
         if isinstance(cmd, t.Test):
             self.words.visit(cmd.words, state)
@@ -688,6 +693,8 @@ class Walk:
         if body is None or self.nesting >= MAX_NESTING:
             self.unknown("opaque.dynamic-command", f"the function {name}")
             return Outcome(state, state, None)
+        if f"maybe:{name}" in state.options:
+            self.unknown("opaque.dynamic-command", f"{name}, which may not be a function here")
         outer = state.params
         state.params = tuple(args)
         self.nesting += 1
