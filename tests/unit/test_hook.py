@@ -270,9 +270,21 @@ def test_any_other_prefix_is_not_ours(product, prefix):
 def test_a_command_that_our_prefix_wraps_is_left_as_it_is(product, tool):
     words = ("--workspace", product.ws, "--launcher", LAUNCHER)
     done = product.hook(
-        product.payload(tool, {"command": "touch /etc/x"}), *words, env={"CLAUDE_CODE_SHELL_PREFIX": LAUNCHER}
+        product.payload(tool, {"command": "touch a; make"}),
+        *words,
+        env={"CLAUDE_CODE_SHELL_PREFIX": LAUNCHER},
     )
     assert done == (0, b"", b"")
+
+
+@pytest.mark.parametrize("tool", ["Bash", "Monitor"])
+@pytest.mark.parametrize("prefix", ["", LAUNCHER])
+def test_what_a_commands_text_tells_is_refused_before_it_runs(product, tool, prefix):
+    words = ("--workspace", product.ws, "--launcher", LAUNCHER)
+    call = product.payload(tool, {"command": "make; touch /etc/x"})
+    decision, reason = answer(product.hook(call, *words, env={"CLAUDE_CODE_SHELL_PREFIX": prefix}))
+    assert decision == "deny"
+    assert reason.startswith("ringfence deny [outside.write]: writing /etc/x: ")
 
 
 @pytest.mark.parametrize(
