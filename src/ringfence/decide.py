@@ -98,12 +98,13 @@ class Index:
         self.pins = sorted(roots)
         self.globs = policy.globs
         names: dict[str, list[Glob]] = {}
-        wild: list[Glob] = []
+        wild: list[tuple[str, Glob]] = []
         for glob in policy.globs:
             # Any literal component will do as a trigger: a path without it cannot match.
             literal = next((part for part in glob.parts if not _is_wild(part)), None)
             if literal is None:
-                wild.append(glob)
+                needle = max(map(_longest_literal, glob.parts), key=len)
+                wild.append((fold(needle) if fold else needle, glob))
             else:
                 names.setdefault(fold(literal) if fold else literal, []).append(glob)
         self.names = names
@@ -138,8 +139,11 @@ def nearest(index: Index, path: str, *, reading: bool = False) -> tuple[Zone | G
             break
         at = at[:cut]
     size = len(at) if zone is not None else -1
-    if index.wild or not index.name_set.isdisjoint(path.split("/")):
+    if not index.name_set.isdisjoint(path.split("/")):
         return _nearest_glob(index, path, zone, size, reading)
+    for needle, _ in index.wild:
+        if needle in path:
+            return _nearest_glob(index, path, zone, size, reading)
     return zone, size
 
 
@@ -148,7 +152,7 @@ def _nearest_glob(
 ) -> tuple[Zone | Glob | None, int]:
     best: Zone | Glob | None = zone
     names = path.split("/")
-    candidates = list(index.wild)
+    candidates = [glob for needle, glob in index.wild if needle in path]
     for name in index.name_set.intersection(names):
         candidates.extend(index.names[name])
     for glob in candidates:
@@ -197,6 +201,24 @@ def _ends(parts: tuple[str, ...], names: list[str], start: int) -> Iterable[int]
             open_ends.extend((done + 1, here) for here in range(at, len(names) + 1))
         elif at < len(names) and match_name(part, names[at]):
             open_ends.append((done + 1, at + 1))
+
+
+def _longest_literal(part: str) -> str:
+    """The longest run of characters that every name which `part` matches must hold."""
+    best = run = ""
+    at = 0
+    while at < len(part):
+        if part[at] == "[":
+            close = part.find("]", at + 2 + (part[at + 1 : at + 2] in {"!", "^"}))
+            at = close if close > 0 else at
+            run = "" if close > 0 else run + "["
+        elif part[at] in "*?":
+            run = ""
+        else:
+            run += part[at]
+        best = max(best, run, key=len)
+        at += 1
+    return best
 
 
 def _is_wild(part: str) -> bool:

@@ -330,78 +330,103 @@ GUARDED = (
 # first part does undo a fence that is not sealed is shown by test_mounts_seal.py.
 UNDOING = (
     Attack(
-        "umount-guard", "the sketch was undone by root", "umount $WS/.git/hooks; echo evil > $HOOK", _PLANTED
+        "umount-guard",
+        "the sketch was undone by root",
+        "umount $WS/.git/hooks; echo evil > $HOOK",
+        _PLANTED,
+        where="seal",
     ),
-    Attack("umount-lazy", "umount -l", "umount -l $WS/.git/hooks; echo evil > $HOOK", _PLANTED),
+    Attack("umount-lazy", "umount -l", "umount -l $WS/.git/hooks; echo evil > $HOOK", _PLANTED, where="seal"),
     Attack(
         "remount",
         "mount -o remount,rw",
         "mount -o remount,bind,rw $WS/.git/hooks; echo evil > $HOOK",
         _PLANTED,
+        where="seal",
     ),
     Attack(
-        "remount-root", "mount -o remount,rw /", "mount -o remount,bind,rw /; echo evil > $OUT/kept", _CHANGED
+        "remount-root",
+        "mount -o remount,rw /",
+        "mount -o remount,bind,rw /; echo evil > $OUT/kept",
+        _CHANGED,
+        where="seal",
     ),
     Attack(
         "mount-setattr",
         "Landlock does not stop it (seen)",
         "$PY $TOOL setattr-rw $WS/.git/hooks; echo evil > $HOOK",
         _PLANTED,
+        where="seal",
     ),
     Attack(
         "open-tree",
         "Landlock does not stop it (seen)",
         "$PY $TOOL clone-write $WS .git/hooks/pre-commit; echo evil > $HOOK",
         _PLANTED,
+        where="seal",
     ),
     Attack(
         "bind-over",
         "put a writable tree over the guard",
         "mkdir -p h && mount --bind h .git/hooks && umount .git/hooks; echo evil > $HOOK",
         _PLANTED,
+        where="seal",
     ),
     Attack(
         "nested-remount",
         "a namespace of one's own",
         "unshare -rm sh -c 'mount -o remount,bind,rw $WS/.git/hooks; echo evil > $HOOK'; echo evil > $HOOK",
         _PLANTED,
+        where="seal",
     ),
     Attack(
         "nested-setattr",
         "a namespace of one's own, without mount(8)",
         "$PY $TOOL nested setattr-rw $WS/.git/hooks; $PY $TOOL nested-write $HOOK; echo evil > $HOOK",
         _PLANTED,
+        where="seal",
     ),
     Attack(
         "nested-bind",
         "see under a mask by a bind without its children",
         "unshare -rm sh -c 'mkdir -p n && mount --bind . n && cat n/.env > $WS/seen'; cat .env > seen",
         "grep -q secret ws/seen",
+        where="seal",
     ),
     Attack(
         "nested-rename",
         "pins belong to one mount namespace",
         "$PY $TOOL nested rename .git old; mv .git old; mkdir -p .git/hooks; echo evil > $HOOK",
         _PLANTED,
+        where="seal",
     ),
     Attack(
         "nested-umount",
         "umount in a namespace of one's own",
         "$PY $TOOL nested umount $WS/.git/hooks; umount $WS/.git/hooks; echo evil > $HOOK",
         _PLANTED,
+        where="seal",
     ),
     Attack(
         "namespace-of-peer",
         "setns into the mounts outside",
         "nsenter -t $PEER -U -m sh -c 'echo evil > $OUT/kept'; nsenter -t $PEER -m sh -c 'echo evil > $OUT/kept'; echo evil > $OUT/kept",
         _CHANGED,
+        where="user namespace",
     ),
-    Attack("io-uring", "what a ring submits is seen by no filter", "$PY $TOOL ring && touch landed", _MARK),
+    Attack(
+        "io-uring",
+        "what a ring submits is seen by no filter",
+        "$PY $TOOL ring && touch landed",
+        _MARK,
+        where="filter",
+    ),
     Attack(
         "compat-calls",
         "int 0x80 around a filter",
         "$PY $TOOL compat-umount $WS/.git/hooks; echo evil > $HOOK",
         _PLANTED,
+        where="seal",
     ),
 )
 

@@ -70,7 +70,9 @@ def test_root_that_may_not_change_ids_is_fenced_all_the_same(who):
         pytest.skip("needs root and setpriv")
     fewer = "setpriv --bounding-set=-setuid,-setgid --inh-caps=-setuid,-setgid"
     with world(who) as base:
-        words = " ".join(f"'{word}'" for word in fenced(who, spec_of(base), ["sh", "-c", "id -u; touch f; echo > $HOOK"]))
+        words = " ".join(
+            f"'{word}'" for word in fenced(who, spec_of(base), ["sh", "-c", "id -u; touch f; echo > $HOOK"])
+        )
         done = shell(who, base, f"{fewer} {words}")
         assert done.stdout == "0\n", done.stderr
         assert "Read-only file system" in done.stderr

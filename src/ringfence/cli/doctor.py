@@ -50,10 +50,7 @@ def doctor(flags: Flags, engine: str, as_json: bool) -> int:
     if not found.restricted:
         out.lines(["  NO FENCE: no workspace is named; give --workspace DIR"])
     rows = [
-        (str(strength), rule, _subjects(subjects), why)
-        for (rule, strength, why), subjects in sorted(
-            by_strength(found.report).items(), key=lambda item: (item[0][1].value, item[0][0])
-        )
+        (str(row.strength), _few(row.rules), _few(row.subjects), row.why) for row in by_strength(found.report)
     ]
     for line in words.columns(rows, ("held by", "rule", "what", "why not more")):
         style = next((_STYLES[s] for s in Strength if line.startswith(s.value)), "")
@@ -83,9 +80,10 @@ def doctor(flags: Flags, engine: str, as_json: bool) -> int:
     return found.status
 
 
-def _subjects(subjects: list[str]) -> str:
-    first = words.shown(subjects[0])
-    return first if len(subjects) == 1 else f"{first} and {len(subjects) - 1} more"
+def _few(names: tuple[str, ...]) -> str:
+    """The first one or two of several; --json has them all."""
+    listed = ", ".join(words.shown(name) for name in names[:2])
+    return listed if len(names) <= 2 else f"{listed} and {len(names) - 2} more"
 
 
 def _as_json(found: Diagnosis) -> dict[str, object]:

@@ -1,13 +1,13 @@
 """The mounts engine: confine this process and all it starts to a view of the files in which only the
 writable trees can be changed, and which nobody inside can change back.
 
-What holds it, each tried by tests/kernel/mounts_rows.py with the others in place:
+What holds it (tests/kernel/mounts_rows.py says which row ends where):
 
 1. a mount namespace of its own, all mounts read-only and `nodev` but the granted ones;
 2. a user namespace in which no program keeps CAP_SYS_ADMIN, so the mounts cannot be changed; one that the
    program makes itself gets the same mounts, locked;
 3. a system call filter on the mount calls, and on the two ioctls that type into a terminal;
-4. the second engine, Landlock, on top (device nodes, pipes with a name, abstract sockets, reads).
+4. the second engine, Landlock, on top (named pipes, abstract sockets, reopened descriptors, reads).
 
 What remains: docs/escapes.md.
 """

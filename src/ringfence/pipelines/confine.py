@@ -14,14 +14,24 @@ from ringfence.decide import match_name
 from ringfence.enforce import launch as launcher
 from ringfence.enforce.report import accepts, without_engine
 from ringfence.errors import NotEnforcedError
-from ringfence.model import Access, Audience, Confinement, EnforcementReport, Strength, Zone, ZoneKind
+from ringfence.model import (
+    Access,
+    Audience,
+    Confinement,
+    EnforcementReport,
+    Rule,
+    RuleStrength,
+    Strength,
+    Zone,
+    ZoneKind,
+)
 from ringfence.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ringfence.model import Capabilities, Glob, Policy, RuleStrength
+    from ringfence.model import Capabilities, Glob, Policy
 
 
 def confinement(policy: Policy, files: Sequence[str] = ()) -> Confinement:
@@ -171,6 +181,25 @@ def _weaker(short: tuple[RuleStrength, ...], policy: Policy) -> str:
     return f'minimum = "{"none" if worst is Strength.NOT_HERE else worst}"'
 
 
+def beside_engines(policy: Policy) -> tuple[RuleStrength, ...]:
+    """The rules that no engine is asked to hold, and what holds them."""
+    rules: dict[str, RuleStrength] = {}
+    for glob in policy.globs:
+        if glob.audience is Audience.TEXT and glob.rule.id not in rules:
+            vetted = glob.rule.id == "git-config" and policy.git_config == "vet"
+            strength = Strength.AFTER if vetted else Strength.HOOK
+            why = _VETTED if vetted else "programs write it every day; file tools and command texts are held"
+            rules[glob.rule.id] = RuleStrength(glob.rule, "/".join(glob.parts), strength, why)
+    if any(glob.deep and glob.kind is ZoneKind.GUARD for glob in policy.globs):
+        deep = Rule("guards-below", "built in")
+        why = "guarded names deeper in the tree; an engine would have to walk it for each command"
+        rules[deep.id] = RuleStrength(deep, "**/ of each guard", Strength.HOOK, why)
+    return tuple(rules.values())
+
+
+_VETTED = "programs may write it; keys that can name code are put back when the command ends"
+
+
 class Ran(Record):
     """How it went: the launcher's outcome, the report of the engine that stood ("" engines are said in `missed`)."""
 
@@ -199,10 +228,12 @@ def run_confined(
 
     wanted = confinement(policy, files)
     watch = Watch(policy, wanted, placed)
+    beside = beside_engines(policy)
     missed: list[str] = []
     seen: list[EnforcementReport] = []
 
     def accept(report: EnforcementReport) -> bool:
+        report = report._replace(rules=(*report.rules, *beside))
         seen.append(report)
         if told is not None:
             told(report._replace(notes=(*missed, *report.notes)))

@@ -10,6 +10,7 @@ import tempfile
 from ringfence.enforce.launch import Program
 from ringfence.enforce.report import accepts, without_engine
 from ringfence.errors import EXIT_NOT_ENFORCED, EXIT_OK
+from ringfence.model import STRENGTH_ORDER
 from ringfence.pipelines import compose, launchers, session
 from ringfence.pipelines.confine import confinement, run_confined
 from ringfence.pipelines.words import flag_words
@@ -156,9 +157,28 @@ def _hard_linked(policy: Policy) -> tuple[str, ...]:
     return tuple(found)
 
 
-def by_strength(report: EnforcementReport) -> dict[tuple[str, Strength, str], list[str]]:
-    """The report's rules gathered: (rule id, strength, why) to subjects."""
-    rows: dict[tuple[str, Strength, str], list[str]] = {}
+class Gathered(Record):
+    """Rules that are held alike: by the same strength for the same reason."""
+
+    rules: tuple[str, ...]
+    strength: Strength
+    why: str
+    subjects: tuple[str, ...]
+
+
+def by_strength(report: EnforcementReport) -> tuple[Gathered, ...]:
+    """The report's rules for a person: those with a reason in one row for each reason, the strongest first."""
+    rows: dict[tuple[str, str, str], list[RuleStrength]] = {}
     for held in report.rules:
-        rows.setdefault((held.rule.id, held.strength, held.why), []).append(held.subject)
-    return rows
+        own = "" if held.why and not held.boundary else held.rule.id
+        rows.setdefault((held.strength.value, held.why, own), []).append(held)
+    gathered = [
+        Gathered(
+            tuple(dict.fromkeys(held.rule.id for held in group)),
+            group[0].strength,
+            group[0].why,
+            tuple(held.subject for held in group),
+        )
+        for group in rows.values()
+    ]
+    return tuple(sorted(gathered, key=lambda row: (-STRENGTH_ORDER[row.strength], row.rules)))
