@@ -80,10 +80,11 @@ class Bundle:
             close(fd)
         try:
             version, table, start = marshal.loads(data)  # noqa: S302 - our own cache, see above
+            whole = version == (_FORMAT, sys.hexversion, len(data) - start)
         except (ValueError, EOFError, TypeError):
             return
         # Nothing is synced before the rename, so after a power loss the file may be cut short: whole or not at all.
-        if version == (_FORMAT, sys.hexversion, len(data) - start) and isinstance(table, dict):
+        if whole and isinstance(table, dict):
             self.table, self._data, self._start = table, data, start
 
     def find_spec(self, name: str, _path: object = None, _target: object = None) -> Any:

@@ -249,8 +249,14 @@ COMMANDS = (
         "find-exec",
         (bash("find @out@ -name kept.txt -exec sh -c 'echo x > \"$1\"' _ {} \\;"),),
         reaches=("@out@/kept.txt",),
+        named="@out@",  # the text names the folder; it is refused before anything is found
     ),
-    Scenario("find-delete", (bash("find @out@ -name kept.txt -delete"),), reaches=("@out@/kept.txt",)),
+    Scenario(
+        "find-delete",
+        (bash("find @out@ -name kept.txt -delete"),),
+        reaches=("@out@/kept.txt",),
+        named="@out@",
+    ),
     Scenario("xargs", (bash("echo @out@/new.txt | xargs touch"),), reaches=("@out@/new.txt",)),
     Scenario(
         "tar",

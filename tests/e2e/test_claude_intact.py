@@ -28,6 +28,11 @@ def case(name: str, calls: list[Call], said: list[str], **more) -> pytest.param:
     return pytest.param(Scenario(name, tuple(calls), **more), said, id=name)
 
 
+# What is known to look different inside the fence (docs/threat-model.md).
+DIFFERS = {
+    "look-at-an-earlier-job": "each call is a user namespace and a Landlock domain of its own: /proc/PID/cwd is closed"
+}
+
 CASES = [
     case(
         "folder-stays-between-calls",
@@ -249,7 +254,9 @@ def test_unfenced(claude, stage, scenario, said):
 
 @pytest.mark.usefixtures("installer")
 @pytest.mark.parametrize(("scenario", "said"), CASES)
-def test_fenced_reads_the_same(claude, stage, other_stage, scenario, said):
+def test_fenced_reads_the_same(claude, stage, other_stage, scenario, said, request):
+    if scenario.name in DIFFERS:
+        request.applymarker(pytest.mark.xfail(strict=True, reason=DIFFERS[scenario.name]))
     plain = run_claude(scenario, other_stage, claude)
     run = run_claude(scenario, stage, claude, fenced=True)
     finished(plain, said)

@@ -1,0 +1,220 @@
+"""What is looked at after a fenced command: files that appeared where a guard stands, keys that name code.
+
+No engine here: the test makes the changes itself, between the two looks.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from ringfence.pipelines.aftermath import Watch
+from ringfence.pipelines.confine import confinement, placed
+from tests.support.policy_rig import Rig
+
+CONFIG = "[core]\n\tbare = false\n"
+
+
+@pytest.fixture(name="rig")
+def _rig(tmp_path):
+    return Rig(tmp_path)
+
+
+def _watch(rig: Rig, **given) -> Watch:
+    policy = rig.policy(workspace=(rig.path("ws"),), **given)
+    return Watch(policy, confinement(policy), placed)
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def _moved(line: str) -> str:
+    return line.partition("it was moved to ")[2].partition(" after the command ended")[0]
+
+
+@pytest.mark.parametrize("name", [".mcp.json", ".codex/hooks.json", ".git/commondir", "ringfence.toml"])
+def test_a_guarded_file_that_appeared_is_moved_and_kept(rig, name):
+    rig.write("ws/.git/config", CONFIG)
+    watch = _watch(rig)
+    rig.write(f"ws/{name}", "evil")
+    (line,) = watch.after()
+    assert "did not exist before and is guarded (" in line
+    assert not os.path.exists(rig.path(f"ws/{name}"))
+    whole = _moved(line)
+    assert whole.startswith(rig.folders.state + "/moved/")
+    if os.path.isdir(whole):
+        whole = os.path.join(whole, os.path.basename(name))
+    assert _read(whole) == "evil"
+    assert watch.after() == []
+
+
+def test_a_link_that_appeared_is_moved_as_a_link(rig):
+    watch = _watch(rig)
+    target = rig.write("main/file", "x")
+    os.symlink(target, rig.path("ws/.mcp.json"))
+    (line,) = watch.after()
+    assert not os.path.lexists(rig.path("ws/.mcp.json"))
+    assert os.readlink(_moved(line)) == target
+    assert _read(target) == "x"
+
+
+def test_what_stood_there_before_and_what_nobody_guards_stays(rig):
+    rig.write("ws/.mcp.json", "mine")
+    watch = _watch(rig)
+    rig.write("ws/.mcp.json", "changed by somebody else")
+    rig.write("ws/src/a.py", "x")
+    assert watch.after() == []
+    assert _read(rig.path("ws/.mcp.json")) == "changed by somebody else"
+    assert os.path.exists(rig.path("ws/src/a.py"))
+
+
+def test_an_unguarded_name_may_appear(rig):
+    rig.user('unguard = ["claude"]\n')
+    watch = _watch(rig)
+    rig.write("ws/.mcp.json", "mine")
+    assert watch.after() == []
+    assert os.path.exists(rig.path("ws/.mcp.json"))
+
+
+def test_a_name_that_a_pattern_of_the_policy_covers(rig):
+    rig.user(f'[[zone]]\npath = "{rig.path("ws")}/keys/*.pem"\naccess = "read"\n')
+    rig.write("ws/keys/old.pem", "x")
+    watch = _watch(rig)
+    rig.write("ws/keys/new.pem", "y")
+    rig.write("ws/keys/new.txt", "z")
+    lines = watch.after()
+    assert [os.path.basename(_moved(line)) for line in lines] == ["new.pem"]
+    assert sorted(os.listdir(rig.path("ws/keys"))) == ["new.txt", "old.pem"]
+
+
+def test_a_new_repository_keeps_what_git_makes_and_loses_hooks(rig):
+    watch = _watch(rig)
+    for name in ("HEAD", "config", "hooks/pre-commit.sample", "hooks/pre-commit", "info/exclude"):
+        rig.write(f"ws/.git/{name}", "x")
+    (line,) = watch.after()
+    assert _moved(line).endswith("/ws/.git/hooks/pre-commit")
+    assert sorted(os.listdir(rig.path("ws/.git"))) == ["HEAD", "config", "hooks", "info"]
+    assert os.listdir(rig.path("ws/.git/hooks")) == ["pre-commit.sample"]
+
+
+def test_what_cannot_be_moved_is_said_loudly(rig):
+    watch = _watch(rig)
+    rig.write("ws/.mcp.json", "evil")
+    rig.write("home/.local/state/ringfence/moved", "a file where a folder should be")
+    (line,) = watch.after()
+    assert line.startswith(
+        f"{rig.path('ws/.mcp.json')} was made, which the policy guards (claude), and could NOT be moved"
+    )
+    assert os.path.exists(rig.path("ws/.mcp.json"))
+
+
+# --- .git/config -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        CONFIG + "[user]\n\tname = a\n",
+        CONFIG + '[remote "o"]\n\turl = https://x.invalid/\n[branch "m"]\n\tremote = o\n',
+        CONFIG,
+        "[core]\n\tbare = true\n",
+        CONFIG + "# a comment\n",
+    ],
+)
+def test_everyday_changes_stay(rig, after):
+    path = rig.write("ws/.git/config", CONFIG)
+    watch = _watch(rig)
+    rig.write("ws/.git/config", after)
+    assert watch.after() == []
+    assert _read(path) == after
+
+
+@pytest.mark.parametrize(
+    ("after", "keys"),
+    [
+        (CONFIG + "[core]\n\tfsmonitor = ./x\n", "core.fsmonitor"),
+        (CONFIG + "[alias]\n\tx = !x\n[core]\n\thooksPath = x\n", "alias.x, core.hookspath"),
+        (CONFIG + '[remote "o"]\n\turl = ext::sh -c x\n', "remote.o.url"),
+        (CONFIG + "[include]\n\tpath = x\n", "include.path"),
+        (CONFIG + "[user\n", "the file itself"),
+        (CONFIG + "\0\n", "the file itself"),
+    ],
+)
+def test_a_key_that_can_name_code_is_put_back(rig, after, keys):
+    path = rig.write("ws/.git/config", CONFIG)
+    os.chmod(path, 0o640)
+    watch = _watch(rig)
+    rig.write("ws/.git/config", after)
+    os.chmod(path, 0o640)
+    (line,) = watch.after()
+    assert line.startswith(
+        f"{path}: {keys} changed, which can name code that git runs: the whole file was put back"
+    )
+    assert _read(path) == CONFIG
+    assert os.stat(path).st_mode & 0o777 == 0o640
+    assert os.listdir(os.path.dirname(path)) == ["config"]
+
+
+def _gone(path: str) -> None:
+    os.unlink(path)
+
+
+def _linked(path: str) -> None:
+    os.rename(path, path + ".real")
+    os.symlink(path + ".real", path)
+
+
+@pytest.mark.parametrize("change", [_gone, _linked])
+def test_a_file_that_was_taken_away_or_replaced_is_put_back(rig, change):
+    path = rig.write("ws/.git/config", CONFIG)
+    watch = _watch(rig)
+    change(path)
+    (line,) = watch.after()
+    assert "the file itself changed" in line
+    assert not os.path.islink(path)
+    assert _read(path) == CONFIG
+
+
+def test_a_key_that_named_code_before_is_nobodys_business(rig):
+    planted = CONFIG + "[core]\n\tfsmonitor = ./mine\n"
+    path = rig.write("ws/.git/config", planted)
+    watch = _watch(rig)
+    rig.write("ws/.git/config", planted + "[user]\n\tname = a\n")
+    assert watch.after() == []
+    rig.write("ws/.git/config", CONFIG)
+    (line,) = watch.after()
+    assert "core.fsmonitor changed" in line
+    assert _read(path) == planted
+
+
+@pytest.mark.parametrize("word", ["open", "guard"])
+def test_other_words_of_the_policy_look_at_nothing(rig, word):
+    rig.user(f'git_config = "{word}"\n')
+    rig.write("ws/.git/config", CONFIG)
+    watch = _watch(rig)
+    rig.write("ws/.git/config", CONFIG + "[core]\n\tfsmonitor = ./x\n")
+    assert watch.after() == []
+
+
+PADDING = "".join(f'[branch "b{i}"]\n\tremote = origin\n' for i in range(50_000))
+
+
+def test_padding_hides_nothing(rig):
+    path = rig.write("ws/.git/config", CONFIG)
+    watch = _watch(rig)
+    lead = CONFIG + PADDING[:500_000].rpartition("[")[0]
+    lead += "#" * ((1 << 20) - len(lead) - 1) + "\n"
+    rig.write("ws/.git/config", lead + "[core]\n\tfsmonitor = ./x\n")
+    assert len(watch.after()) == 1
+    assert _read(path) == CONFIG
+
+
+def test_a_large_config_is_put_back_whole(rig):
+    path = rig.write("ws/.git/config", CONFIG + PADDING)
+    watch = _watch(rig)
+    rig.write("ws/.git/config", CONFIG + PADDING + "[core]\n\tfsmonitor = ./x\n")
+    assert len(watch.after()) == 1
+    assert _read(path) == CONFIG + PADDING

@@ -1,0 +1,344 @@
+"""What stands on standard output: stable JSON, plain text on a pipe, colour on a terminal, nothing that fools one."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import tomllib
+
+import pytest
+
+from tests.support.product import TIMEOUT, Product, needs_engine, product_fixture  # noqa: F401 - a fixture
+
+DECISION = {"asked", "op", "verdict", "code", "path", "rule", "message", "hint"}
+RULE = {"id", "source", "line"}
+
+
+def _json(product: Product, *words: str, status: int = 0) -> dict[str, object]:
+    done = product.run(*words, "--json")
+    assert done.status == status, done
+    value = done.json
+    assert value["version"] == 1
+    assert done.out.isascii()
+    return value
+
+
+# --- keys, written down ------------------------------------------------------------------------------
+
+
+def test_check(product):
+    value = _json(product, "check", "--workspace", product.ws, "a", "/etc/x", status=1)
+    assert set(value) == {"version", "restricted", "paths", "command"}
+    assert value["restricted"] is True
+    assert value["command"] is None
+    inside, outside = value["paths"]
+    assert set(inside) == set(outside) == DECISION
+    assert set(inside["rule"]) == RULE
+    assert inside == {
+        "asked": "a",
+        "op": "write",
+        "verdict": "allow",
+        "code": "allow.workspace",
+        "path": f"{product.ws}/a",
+        "rule": {"id": "workspace", "source": "--workspace", "line": None},
+        "message": "inside the workspace",
+        "hint": "",
+    }
+    assert outside["rule"] == {"id": "default", "source": "built in", "line": None}
+    assert (outside["verdict"], outside["code"], outside["path"]) == ("deny", "outside.write", "/etc/x")
+    assert outside["hint"] == 'a person may grant it: [[zone]] path = "/etc" access = "write"'
+
+
+def test_check_of_a_command(product):
+    value = _json(product, "check", "--workspace", product.ws, "--command", "cp a ../out/b", status=1)
+    assert value["paths"] == []
+    made = value["command"]
+    assert set(made) == {"command", "verdict", "code", "message", "uses"}
+    assert (made["command"], made["verdict"], made["code"]) == ("cp a ../out/b", "deny", "outside.write")
+    assert {(use["op"], use["path"], use["verdict"]) for use in made["uses"]} >= {
+        ("read", f"{product.ws}/a", "allow"),
+        ("write", f"{product.out}/b", "deny"),
+    }
+    assert all(set(use) == DECISION for use in made["uses"])
+    explained = _json(product, "explain", "--workspace", product.ws, "--command", "cp a ../out/b", status=1)
+    assert explained == {"version": 1, "command": made}
+
+
+def test_a_command_that_nobody_can_read_is_asked_about(product):
+    value = _json(product, "check", "--workspace", product.ws, "--command", "$X a", status=1)
+    assert value["command"]["verdict"] == "ask"
+    assert value["command"]["code"].startswith("opaque.")
+
+
+def test_explain(product):
+    os.symlink(product.out, product.path("ws/link"))
+    value = _json(product, "explain", "--workspace", product.ws, "link/x/y", status=1)
+    assert set(value) == {
+        "version", "asked", "op", "cwd", "home", "spelled", "links", "missing_from", "zones", "decision", "grant",
+    }  # fmt: skip
+    assert value["links"] == [{"link": f"{product.ws}/link", "target": product.out}]
+    assert value["spelled"] == f"{product.ws}/link/x/y"
+    assert value["missing_from"] == f"{product.out}/x"
+    assert set(value["decision"]) == DECISION
+    assert value["decision"]["path"] == f"{product.out}/x/y"
+    for zone in value["zones"]:
+        assert set(zone) == {"root", "access", "kind", "rule", "governs", "applies"}
+    assert value["grant"] == f'[[zone]]\npath = "{product.out}/x/y"\naccess = "write"'
+
+
+def test_explain_the_last_refusal(product):
+    assert product.hook(product.payload("Write", {"file_path": "/etc/x"})).status == 0
+    value = _json(product, "explain", "--last")
+    assert set(value) == {"version", "entry"}
+    assert set(value["entry"]) == {
+        "time", "door", "agent", "session", "tool", "cwd", "verdict", "code", "op", "path", "rule", "message", "next",
+    }  # fmt: skip
+    assert value["entry"]["path"] == "/etc/x"
+    text = product.run("explain", "--last").text
+    assert "path     /etc/x\n" in text
+
+
+def test_policy_show(product):
+    value = _json(product, "policy", "show", "--workspace", product.ws)
+    assert set(value) == {"version", "rows"}
+    assert {frozenset(row) for row in value["rows"]} == {
+        frozenset(("what", "name", "value", "source", "line"))
+    }
+    assert [row["value"] for row in value["rows"] if row["name"] == "temp"] == ["private"]
+
+
+def test_policy_check(product):
+    path = product.write("ws/ringfence.toml", '[[test]]\npath = "a"\nop = "write"\nexpect = "allow"\n')
+    value = _json(product, "policy", "check", "--workspace", product.ws)
+    assert set(value) == {"version", "files", "notes", "tests"}
+    assert value["files"] == [path]
+    (test,) = value["tests"]
+    assert set(test) == {"path", "op", "expect", "passed", "place", "decision"}
+    assert set(test["decision"]) == DECISION
+    assert test["passed"] is True
+
+
+def test_policy_trust(product):
+    path = product.write("ws/ringfence.toml", 'temp = "shared"\n')
+    assert _json(product, "policy", "trust", path) == {
+        "version": 1,
+        "file": path,
+        "trusted": True,
+        "changed": True,
+    }
+    assert _json(product, "policy", "trust", path)["changed"] is False
+    forgotten = _json(product, "policy", "trust", "--forget", path)
+    assert forgotten == {"version": 1, "file": path, "trusted": False, "changed": True}
+
+
+def test_policy_schema_is_a_json_schema(product):
+    value = product.run("policy", "schema").json
+    assert "$schema" in value
+    assert {"workspace", "protect", "zone", "reads", "minimum"} <= set(value["properties"])
+
+
+@needs_engine
+def test_doctor(product):
+    value = _json(product, "doctor", "--workspace", product.ws)
+    assert set(value) == {
+        "version", "capabilities", "restricted", "workspace", "engine", "detail", "rules", "short", "proofs",
+        "hard_linked", "notes", "not_fenced",
+    }  # fmt: skip
+    assert set(value["capabilities"]) == {"system", "landlock", "seccomp", "userns", "mount_api", "overlay"}
+    for rule in value["rules"]:
+        assert set(rule) == {"rule", "source", "line", "subject", "strength", "why", "boundary"}
+        assert rule["strength"] in ("kernel", "hook", "after the fact", "not here")
+    (proof,) = value["proofs"]
+    assert (proof["unfenced"], proof["held"]) == (True, True)
+    assert value["not_fenced"] == ["network", "environment secrets", "CPU and memory"]
+
+
+def test_status(product):
+    value = _json(product, "status", "claude", "--workspace", product.ws, status=1)
+    assert set(value) == {"version", "agent", "scope", "settings", "changed", "workspace", "checks"}
+
+
+def test_doctor_lists_files_with_another_name(product):
+    product.write("out/f", "x")
+    os.link(product.path("out/f"), product.path("ws/f"))
+    done = product.run("doctor", "--workspace", product.ws, "--json")
+    assert done.json["hard_linked"] == [f"{product.ws}/f"]
+
+
+# --- colour and terminals -----------------------------------------------------------------------------
+
+
+def _on_a_terminal(product: Product, *words: str, **env: str) -> bytes:
+    """Standard output of a command that stands on a pseudo-terminal."""
+    mine, theirs = pty.openpty()
+    try:
+        started = subprocess.Popen(
+            product.words(*words),
+            stdin=subprocess.DEVNULL,
+            stdout=theirs,
+            stderr=subprocess.DEVNULL,
+            cwd=product.ws,
+            env={**product.env, "TERM": "xterm-256color", **env},
+        )
+        os.close(theirs)
+        parts = []
+        while True:
+            try:
+                part = os.read(mine, 65536)
+            except OSError:  # EIO: the last holder of the other side is gone
+                break
+            if not part:
+                break
+            parts.append(part)
+        started.wait(TIMEOUT)
+        return b"".join(parts)
+    finally:
+        os.close(mine)
+
+
+VIEWS = [("check", "a", "/etc/x"), ("explain", "/etc/x"), ("policy", "check"), ("status", "claude")]
+
+
+@pytest.mark.parametrize("words", VIEWS[:2] + VIEWS[3:], ids=" ".join)
+def test_a_terminal_gets_colour_and_no_color_takes_it_away(product, words):
+    words = (words[0], "--workspace", product.ws, *words[1:])
+    assert b"\x1b[" in _on_a_terminal(product, *words)
+    plain = _on_a_terminal(product, *words, NO_COLOR="1")
+    assert b"\x1b" not in plain
+    assert plain.replace(b"\r\n", b"\n") == product.run(*words).out
+    assert b"\x1b" not in _on_a_terminal(product, *words, TERM="dumb")
+
+
+@pytest.mark.parametrize("words", VIEWS, ids=" ".join)
+def test_a_pipe_gets_no_escape_code(product, words):
+    done = product.run(
+        *words, *(("--workspace", product.ws)), env={"TERM": "xterm-256color", "COLORTERM": "truecolor"}
+    )
+    assert done.out
+    assert b"\x1b" not in done.out + done.err
+
+
+# --- pipes that close, texts that fool ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("check", "--json", "a"), ("policy", "show"), ("policy", "schema"), ("--help",), ("completion", "bash")],
+)
+def test_a_closed_pipe_ends_quietly(product, words):
+    reads, writes = os.pipe()
+    os.close(reads)
+    try:
+        done = subprocess.run(
+            product.words(*words),
+            stdin=subprocess.DEVNULL,
+            stdout=writes,
+            stderr=subprocess.PIPE,
+            cwd=product.ws,
+            env=product.env,
+            timeout=TIMEOUT,
+        )
+    finally:
+        os.close(writes)
+    assert done.stderr == b""
+    assert done.returncode == 1
+
+
+ODD = {
+    "a newline": (b"a\nallow  b", "'a\\nallow  b'"),
+    "an escape code": (b"a\x1b[2Jb", "'a\\x1b[2Jb'"),
+    "no UTF-8": (b"a\xff", "'a\\xff'"),
+    "blanks around": (b" a ", "' a '"),
+    "a tab": (b"a\tb", "'a\\tb'"),
+    "text from the right": ("a\u202eb".encode(), "'a\\u202eb'"),
+    "plain UTF-8": ("\u00e9".encode(), "\u00e9"),
+    "an empty one": (b"", "''"),
+}
+
+
+@pytest.mark.parametrize("locale", ["C.UTF-8", "C"])
+@pytest.mark.parametrize("name", ODD)
+def test_a_path_cannot_fool_a_terminal_or_a_log(product, name, locale):
+    raw, shown = ODD[name]
+    done = product.run("check", "--workspace", product.ws, "--", raw, env={"LANG": locale, "LC_ALL": locale})
+    first = done.text.split("\n")[0]
+    assert f"  {shown}  " in first
+    assert "\x1b" not in done.text
+    if done.status == 0:
+        assert len(done.text.split("\n")) == 2
+    done.out.decode("utf-8")  # whole UTF-8
+
+
+@pytest.mark.parametrize("locale", ["C.UTF-8", "C"])
+def test_json_keeps_odd_bytes(product, locale):
+    done = product.run(
+        "check",
+        "--workspace",
+        product.ws,
+        "--json",
+        "--",
+        b"a\xff\n",
+        "\u00e9",
+        env={"LANG": locale, "LC_ALL": locale},
+    )
+    one, two = json.loads(done.out)["paths"]
+    assert one["asked"].encode("utf-8", "surrogateescape") == b"a\xff\n"
+    assert two["path"] == f"{product.ws}/\u00e9"
+
+
+def test_a_name_in_the_policys_way_is_escaped_in_messages_too(product):
+    done = product.run("check", "--workspace", product.ws, "--", b"../out/\x1b[2Jx")
+    assert done.status == 1
+    assert b"\x1b" not in done.out
+
+
+def test_a_name_in_an_explanation_is_escaped(product):
+    os.symlink(b"../out/\x1b[2J\nx", product.path("ws/link").encode())
+    done = product.run("explain", "--workspace", product.ws, "link/\x1b[31m")
+    assert done.status == 1
+    assert b"\x1b" not in done.out
+
+
+@pytest.mark.parametrize("name", ['a"b', "a\\b"])
+def test_the_grant_is_toml_that_means_this_path(product, name):
+    value = _json(product, "explain", "--workspace", product.ws, f"../out/{name}", status=1)
+    assert tomllib.loads(value["grant"])["zone"] == [{"path": f"{product.out}/{name}", "access": "write"}]
+
+
+def test_the_grant_allows_what_was_refused(product):
+    value = _json(product, "explain", "--workspace", product.ws, "../out/a", status=1)
+    product.write("home/.config/ringfence/ringfence.toml", value["grant"] + "\n")
+    assert product.run("check", "--workspace", product.ws, "../out/a").status == 0
+    assert product.run("check", "--workspace", product.ws, "../out/b").status == 1
+
+
+def test_notes_go_to_stderr_in_both_modes(product):
+    product.write("ws/ringfence.toml", 'temp = "shared"\n')
+    for more in ((), ("--json",)):
+        done = product.run("check", "--workspace", product.ws, "a", *more)
+        assert done.status == 0
+        assert done.complaint.startswith("note: ")
+        assert "note: " not in done.text
+
+
+def test_without_a_workspace_a_check_says_that_nothing_is_fenced(product):
+    done = product.run("check", "/etc/x", cwd=product.out)
+    assert done.status == 0
+    assert done.complaint == "note: no workspace is named, so nothing is fenced; give --workspace DIR\n"
+
+
+def test_a_refusal_in_words(product):
+    done = product.run("check", "--workspace", product.ws, "--op", "delete", ".", "../out/a")
+    assert done.status == 1
+    assert done.text == (
+        f"deny   .  ->  {product.ws}  [root.holds]\n"
+        f"       why:  deleting {product.ws} would take away {product.ws}, which the policy names\n"
+        "       rule: --workspace (workspace)\n"
+        "       next: delete or move single files below it instead\n"
+        f"deny   ../out/a  ->  {product.out}/a  [outside.write]\n"
+        f"       why:  deleting {product.out}/a: it lies outside the workspace {product.ws}\n"
+        "       rule: built in (default)\n"
+        f'       next: a person may grant it: [[zone]] path = "{product.out}" access = "write"\n'
+    )
