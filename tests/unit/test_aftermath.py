@@ -92,7 +92,8 @@ def test_a_name_that_a_pattern_of_the_policy_covers(rig):
 
 def test_a_new_repository_keeps_what_git_makes_and_loses_hooks(rig):
     watch = _watch(rig)
-    for name in ("HEAD", "config", "hooks/pre-commit.sample", "hooks/pre-commit", "info/exclude"):
+    rig.write("ws/.git/config", CONFIG)
+    for name in ("HEAD", "hooks/pre-commit.sample", "hooks/pre-commit", "info/exclude"):
         rig.write(f"ws/.git/{name}", "x")
     (line,) = watch.after()
     assert _moved(line).endswith("/ws/.git/hooks/pre-commit")
@@ -218,3 +219,82 @@ def test_a_large_config_is_put_back_whole(rig):
     rig.write("ws/.git/config", CONFIG + PADDING + "[core]\n\tfsmonitor = ./x\n")
     assert len(watch.after()) == 1
     assert _read(path) == CONFIG + PADDING
+
+
+# --- a tree that the agent rearranged: we are unfenced, and must not be led anywhere ------------------------
+
+
+@pytest.mark.parametrize("name", [".claude", ".vscode", ".github", ".pi"])
+def test_a_planted_link_leads_nowhere(rig, name):
+    """The link is what appeared, and what is moved; what it points at stays where it is."""
+    for child in ("settings.json", "hooks/x", "tasks.json", "skills/y"):
+        rig.write(f"main/agent/{child}", "mine")
+    watch = _watch(rig)
+    os.symlink(rig.path("main/agent"), rig.path(f"ws/{name}"))
+    lines = watch.after()
+    assert all(os.path.islink(_moved(line)) for line in lines)
+    assert len(lines) == 1
+    assert not os.path.lexists(rig.path(f"ws/{name}"))
+    for child in ("settings.json", "hooks/x", "tasks.json", "skills/y"):
+        assert _read(rig.path(f"main/agent/{child}")) == "mine"
+
+
+def test_a_link_of_the_owners_is_not_followed_or_moved(rig):
+    rig.write("main/agent/other", "mine")
+    os.symlink(rig.path("main/agent"), rig.path("ws/.pi"))
+    watch = _watch(rig)
+    rig.write("main/agent/settings.json", "by the owner, meanwhile")
+    watch.after()
+    assert os.path.islink(rig.path("ws/.pi"))
+    assert os.path.exists(rig.path("main/agent/settings.json"))
+
+
+def test_a_swapped_git_folder_is_never_written_through(rig):
+    rig.write("ws/.git/config", CONFIG)
+    rig.write("main/.git/config", "theirs")
+    watch = _watch(rig)
+    os.rename(rig.path("ws/.git"), rig.path("ws/x"))
+    os.symlink(rig.path("main/.git"), rig.path("ws/.git"))
+    (line,) = watch.after()
+    assert "no longer the folder that stood there" in line
+    assert _read(rig.path("main/.git/config")) == "theirs"
+    assert not os.path.lexists(rig.path("ws/.git"))
+    assert _read(rig.path("ws/x/config")) == CONFIG
+
+
+def test_a_new_repository_may_not_be_somebody_elses(rig):
+    rig.write("main/.git/hooks/pre-commit", "theirs")
+    watch = _watch(rig)
+    os.symlink(rig.path("main/.git"), rig.path("ws/.git"))
+    (line,) = watch.after()
+    assert "git-pointer" in line
+    assert _read(rig.path("main/.git/hooks/pre-commit")) == "theirs"
+
+
+def test_a_new_repository_names_no_code(rig):
+    watch = _watch(rig)
+    rig.write("ws/.git/config", CONFIG + '[core]\n\tfsmonitor = ./x\n[user]\n\tname = a "b\n')
+    rig.write("ws/.git/info/attributes", "* filter=x")
+    assert len(watch.after()) == 2
+    assert "fsmonitor" not in _read(rig.path("ws/.git/config"))
+    assert not os.path.exists(rig.path("ws/.git/info/attributes"))
+
+
+def test_a_config_that_became_a_folder_is_put_back(rig):
+    path = rig.write("ws/.git/config", CONFIG)
+    watch = _watch(rig)
+    os.unlink(path)
+    rig.write("ws/.git/config/a", "x")
+    (line,) = watch.after()
+    assert "put back" in line
+    assert _read(path) == CONFIG
+
+
+def test_what_a_background_job_changed_between_two_commands_is_said(rig):
+    path = rig.write("ws/.git/config", CONFIG)
+    assert _watch(rig).after() == []
+    rig.write("ws/.git/config", CONFIG + "[core]\n\tfsmonitor = ./x\n")
+    (line,) = _watch(rig).after()
+    assert "core.fsmonitor changed since the last fenced command ended" in line
+    assert "fsmonitor" in _read(path)  # it may have been the owner: said, not put back
+    assert _watch(rig).after() == []

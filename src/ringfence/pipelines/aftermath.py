@@ -1,176 +1,134 @@
 """What no engine can hold beforehand, looked at when a fenced command ends: *after the fact*.
 
-Two things. A guarded file that did not exist (a placeholder would be a trace in the user's tree) and exists now is
-moved into the state folder. A `.git/config` in which a key that can name code has changed is put back. Both are
-reported; nothing is deleted.
+A guarded file that did not exist (a placeholder would be a trace in the user's tree) and exists now is moved into the
+state folder. A `.git/config` in which a key that can name code has changed is put back. A repository that the
+command made keeps git's own files and nothing that git would run. Everything is reported; nothing is deleted.
 
-What remains, and is said by `doctor`: the window until the command ends; jobs that it leaves in the background; and
-that nobody can tell who made a file, so one that an unfenced program made meanwhile is moved as well (and named).
+We are not fenced and the tree is the agent's to rearrange, so all of this works on descriptors taken before the
+command ran, and follows no link (beneath.py).
+
+What remains, and is said by `doctor`: the window until the command ends; jobs that it leaves in the background (what
+they change in a config is reported by the next command, not put back); and that nobody can tell who made a file, so one
+that an unfenced program made meanwhile is moved as well (and named).
 """
 
 from __future__ import annotations
 
-from _stat import S_ISREG
-from posix import O_CLOEXEC, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, close, fstat, getpid, lstat, open, read
+from posix import close, getpid
 
-from ringfence.model import Access, Audience, ZoneKind
+from ringfence.model import Access, Audience, shown
+from ringfence.pipelines import beneath
+from ringfence.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from ringfence.model import Confinement, Glob, Policy, Zone
+    from ringfence.pipelines.git_vet import Vet
 
-_MOST = 16 << 20  # bytes; git itself reads larger ones, and nobody has them
+
+class Absent(Record):
+    """A guarded place that did not exist: its root's descriptor, the way from there, and whose rule it is."""
+
+    root: str
+    folder: int
+    parts: tuple[str, ...]
+    rule: str
 
 
 class Watch:
-    """The state before a command, and what to do after it."""
+    """The state before a command, and what to do after it. Its descriptors live as long as the process."""
 
-    __slots__ = ("_absent", "_configs", "_globs", "_new_repositories", "_placed", "_policy")
+    __slots__ = ("_absent", "_folders", "_globs", "_links", "_placed", "_policy", "_store", "_vets")
 
     def __init__(self, policy: Policy, wanted: Confinement, placed: Callable[[Glob], list[str]]) -> None:
         """`placed` names the paths that a pattern covers at the top of its tree."""
         self._policy = policy
         self._placed = placed
+        self._store = f"{policy.folders.state}/moved/{getpid()}" if policy.folders.state else ""
+        roots = sorted((zone.root for zone in wanted.writable), key=len, reverse=True)
+        self._folders = {root: fd for root in roots if (fd := beneath.open_folder(root)) >= 0}
+        self._absent = tuple(
+            found for z in wanted.absent if z.access is not Access.WRITE and (found := self._placed_below(z))
+        )
         self._globs = tuple(
             (glob, frozenset(placed(glob)))
             for glob in policy.globs
             if glob.audience is not Audience.TEXT and any(c in glob.parts[-1] for c in "*?[")
         )
-        roots = [zone.root for zone in wanted.writable]
-        self._absent = tuple(
-            z for z in wanted.absent if z.access is not Access.WRITE and _below(z.root, roots)
-        )
-        # A repository that the command makes itself keeps git's own files; only what git would run is looked at.
-        self._new_repositories = tuple(root for root in policy.workspace if not _there(f"{root}/.git"))
-        self._configs: tuple[tuple[str, bytes], ...] = ()
-        if policy.restricted and policy.git_config == "vet":
-            paths = [f"{root}/.git/config" for root in policy.workspace]
-            self._configs = tuple((p, text) for p in paths if (text := _content(p)) is not None)
+        self._links = frozenset(self._first_links())
+        self._vets: tuple[Vet, ...] = ()
+        if policy.restricted:
+            from ringfence.pipelines.git_vet import Vet
+
+            self._vets = tuple(
+                Vet(policy, root, self._folders[root], self._store)
+                for root in policy.workspace
+                if root in self._folders
+            )
+
+    def _placed_below(self, zone: Zone) -> Absent | None:
+        for root, folder in self._folders.items():
+            prefix = root.rstrip("/") + "/"
+            if zone.root.startswith(prefix):
+                return Absent(root, folder, tuple(zone.root[len(prefix) :].split("/")), zone.rule.id)
+        return None
+
+    def _first_links(self) -> list[tuple[str, str]]:
+        """Links that stood on the way to a guarded place before: their owner's, and never followed or moved."""
+        found = []
+        for root, folder in self._folders.items():
+            for first in {a.parts[0] for a in self._absent if a.root == root and len(a.parts) > 1}:
+                if beneath.is_link(beneath.entry(folder, first)):
+                    found.append((root, first))
+        return found
 
     def after(self) -> list[str]:
         """Undo and say so: one line for each thing."""
-        said = []
-        for zone in self._absent:
-            if _there(zone.root) and not self._is_gits_own(zone.root):
-                said.append(self._move_away(zone))
+        said: list[str] = []
+        for vet in self._vets:
+            said.extend(vet.after())
+        new = {vet.root for vet in self._vets if vet.is_new}
+        for absent in self._absent:
+            if absent.parts[0] == ".git" and absent.root in new:
+                continue  # a repository made just now: its vet has looked at it
+            said.extend(self._look(absent))
         for glob, known in self._globs:
-            said.extend(
-                self._quarantine(path, glob.rule.id) for path in self._placed(glob) if path not in known
-            )
-        said.extend(self._new_hooks())
-        for path, before in self._configs:
-            line = self._vet(path, before)
-            if line:
-                said.append(line)
+            for path in self._placed(glob):
+                if path not in known and (found := self._from_path(path, glob.rule.id)):
+                    said.extend(self._look(found))
         return said
 
-    def _is_gits_own(self, path: str) -> bool:
-        return any(
-            path.startswith(f"{root}/.git/") or path == f"{root}/.git" for root in self._new_repositories
-        )
+    def _from_path(self, path: str, rule: str) -> Absent | None:
+        for root, folder in self._folders.items():
+            prefix = root.rstrip("/") + "/"
+            if path.startswith(prefix):
+                return Absent(root, folder, tuple(path[len(prefix) :].split("/")), rule)
+        return None
 
-    def _new_hooks(self) -> list[str]:
-        """Hooks planted in a repository that was made just now: everything in it but git's own samples."""
-        from posix import listdir
-
-        said = []
-        for root in self._new_repositories:
-            folder = f"{root}/.git/hooks"
-            try:
-                names = sorted(listdir(folder))
-            except OSError:
-                continue
-            for name in names:
-                if not name.endswith(".sample"):
-                    said.append(self._quarantine(f"{folder}/{name}", "git-hooks"))
-        return said
-
-    def _move_away(self, zone: Zone) -> str:
-        return self._quarantine(zone.root, zone.rule.id if zone.kind is ZoneKind.GUARD else str(zone.rule))
-
-    def _quarantine(self, path: str, rule: str) -> str:
-        import os
-        import shutil
-        import time
-
-        folder = f"{self._policy.folders.state}/moved/{time.strftime('%Y%m%dT%H%M%S')}-{getpid()}"
-        target = folder + path
+    def _look(self, absent: Absent) -> list[str]:
+        reached = beneath.walk(absent.folder, absent.parts)
+        if reached is None:
+            return []
         try:
-            os.makedirs(os.path.dirname(target), 0o700, exist_ok=True)
-            shutil.move(path, target)
-        except OSError as error:
-            return f"{path} was made, which the policy guards ({rule}), and could NOT be moved away: {error.strerror}"
-        return (
-            f"{path} did not exist before and is guarded ({rule}), since a later unfenced program would obey it: "
-            f"it was moved to {target} after the command ended"
-        )
-
-    def _vet(self, path: str, before: bytes) -> str:
-        now = _content(path)
-        if now == before:
-            return ""
-        from ringfence.policy.git_config import forbidden, parse
-
-        old = parse(before) or {}
-        new = parse(now) if now is not None else None
-        keys = forbidden(old, new) if new is not None else ("the file itself",)
-        if not keys:
-            return ""
-        if not _put_back(path, before):
-            return f"{path}: {', '.join(keys)} changed, which can name code to run, and could NOT be put back"
-        return (
-            f"{path}: {', '.join(keys)} changed, which can name code that git runs: the whole file was put back as it "
-            'stood before the command (git_config = "vet")'
-        )
+            st = beneath.entry(reached.folder, reached.name)
+            if st is None or (not reached.whole and not beneath.is_link(st)):
+                return []  # a file where a folder would have to be: nothing guarded can lie below it
+            if reached.depth == 1 and (absent.root, reached.name) in self._links:
+                return []
+            path = "/".join((absent.root.rstrip("/"), *absent.parts[: reached.depth]))
+            return [moved(reached.folder, reached.name, self._store, path, absent.rule)]
+        finally:
+            close(reached.folder)
 
 
-def _put_back(path: str, content: bytes) -> bool:
-    import os
-
-    staged = f"{path}.ringfence-{getpid()}"
-    try:
-        mode = os.lstat(path).st_mode & 0o777 if os.path.isfile(path) and not os.path.islink(path) else 0o644
-        fd = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)
-        with os.fdopen(fd, "wb") as file:
-            file.write(content)
-        os.replace(staged, path)
-    except OSError:
-        return False
-    return True
-
-
-def _content(path: str) -> bytes | None:
-    """A regular file's bytes, all of them; None for anything else, and for one too large to be a git config."""
-    try:
-        fd = open(path.encode("utf-8", "surrogateescape"), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        if not S_ISREG(fstat(fd).st_mode):
-            return None
-        parts = []
-        size = 0
-        while part := read(fd, 1 << 20):
-            parts.append(part)
-            size += len(part)
-            if size > _MOST:
-                return None
-        return b"".join(parts)
-    except OSError:
-        return None
-    finally:
-        close(fd)
-
-
-def _there(path: str) -> bool:
-    try:
-        lstat(path.encode("utf-8", "surrogateescape"))
-    except OSError:
-        return False
-    return True
-
-
-def _below(path: str, roots: Sequence[str]) -> bool:
-    return any(path.startswith(root.rstrip("/") + "/") for root in roots)
+def moved(folder: int, name: str, store: str, path: str, rule: str) -> str:
+    """Move a guarded entry that appeared, and the sentence that says so."""
+    where = beneath.move_away(folder, name, store + path.rpartition("/")[0]) if store else ""
+    if not where:
+        return f"{shown(path)} was made, which the policy guards ({rule}), and could NOT be moved away"
+    return (
+        f"{shown(path)} did not exist before and is guarded ({rule}), since a later unfenced program would obey it: "
+        f"it was moved to {shown(where)} after the command ended"
+    )

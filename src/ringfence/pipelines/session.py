@@ -155,10 +155,10 @@ def make_private(path: str, base: str) -> None:
                     "remove it, or set temp and caches in the policy",
                 ) from None
         except FileNotFoundError:
-            _make_parents(at)
+            make_parents(at)
 
 
-def _make_parents(path: str) -> None:
+def make_parents(path: str) -> None:
     import os
 
     os.makedirs(path, 0o700, exist_ok=True)
@@ -196,7 +196,7 @@ def _make_own(policy: Policy) -> None:
         if zone.kind is ZoneKind.OWN and any(
             zone.root.startswith(root.rstrip("/") + "/") for root in writable
         ):
-            _make_parents(zone.root)
+            make_parents(zone.root)
 
 
 def end(name: str) -> None:

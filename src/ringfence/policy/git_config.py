@@ -1,7 +1,9 @@
 """Which keys of `.git/config` everyday git may write, and which can name code. Pure.
 
-An allowlist: git has dozens of keys that name programs (core.fsmonitor, core.hooksPath, filter.*, alias.*,
-remote.*.uploadpack, credential.helper, …) and gains more. Source: git-config(1), git 2.39 to 2.53.
+An allowlist of keys: git has dozens that name programs (core.fsmonitor, core.hooksPath, filter.*, alias.*,
+remote.*.uploadpack, credential.helper, include.path, …) and gains more. Source: git-config(1), git 2.39 to 2.53. The
+reader follows git's own scanner (config.c, git_parse_source) character by character: what git would read as another key
+must never hide here, a comment that ends in a backslash, say.
 """
 
 from __future__ import annotations
@@ -10,121 +12,189 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_SECTIONS = frozenset(
-    ("user", "author", "committer", "color", "column", "init", "advice", "pull", "push", "fetch")
-)
-_CORE = frozenset(
-    (
-        "abbrev", "autocrlf", "bare", "bigfilethreshold", "compression", "eol", "filemode",
-        "ignorecase", "logallrefupdates", "precomposeunicode", "protecthfs", "protectntfs",
-        "quotepath", "repositoryformatversion", "safecrlf", "sparsecheckout", "sparsecheckoutcone",
-        "splitindex", "symlinks", "trustctime", "untrackedcache", "whitespace",
-    )
-)  # fmt: skip
-_BRANCH = frozenset(("remote", "merge", "rebase", "description", "pushremote"))
-_REMOTE = frozenset(
-    ("url", "fetch", "pushurl", "prune", "tagopt", "mirror", "promisor", "partialclonefilter")
-)
-_SUBMODULE = frozenset(("url", "active", "branch", "ignore", "fetchrecursesubmodules"))
-_EXTENSIONS = frozenset(("objectformat", "partialclone", "refstorage", "preciousobjects", "noop"))
+_PLAIN = {
+    "user": ("name", "email", "useconfigonly"),
+    "author": ("name", "email"),
+    "committer": ("name", "email"),
+    "init": ("defaultbranch",),
+    "pull": ("rebase", "ff"),
+    "push": ("default", "autosetupremote", "followtags"),
+    "fetch": ("prune", "prunetags", "parallel"),
+    "core": (
+        "abbrev", "autocrlf", "bare", "bigfilethreshold", "compression", "eol", "filemode", "ignorecase",
+        "logallrefupdates", "precomposeunicode", "protecthfs", "protectntfs", "quotepath", "repositoryformatversion",
+        "safecrlf", "sparsecheckout", "sparsecheckoutcone", "splitindex", "symlinks", "trustctime", "untrackedcache",
+        "whitespace",
+    ),
+    "extensions": ("objectformat", "partialclone", "refstorage", "preciousobjects", "noop"),
+}  # fmt: skip
+_BELOW = {
+    "branch": ("remote", "merge", "rebase", "description", "pushremote"),
+    "remote": ("url", "fetch", "pushurl", "prune", "mirror", "promisor", "partialclonefilter"),
+    "submodule": ("url", "active", "branch", "ignore", "fetchrecursesubmodules"),
+    "color": None,  # `color.branch.current` and its like: names of colours
+    "advice": None,
+    "column": None,
+}
+_FREE = ("color", "advice", "column")  # every key of these is a switch or a colour
+_ADDRESSES = ("url", "pushurl")
 
 Values = tuple[str, ...]
 
 
+class _Scanner:
+    """git's `get_next_char`: CR LF is one newline, and the end of the file reads as one."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.ended = False
+
+    def next(self) -> str:
+        if self.at >= len(self.text):
+            self.ended = True
+            return "\n"
+        char = self.text[self.at]
+        self.at += 1
+        if char == "\r" and self.text[self.at : self.at + 1] == "\n":
+            self.at += 1
+            return "\n"
+        return char
+
+
+class _NotGitError(ValueError):
+    """git would refuse this text."""
+
+
 def parse(content: bytes) -> Mapping[str, Values] | None:
     """Each full key (`section.sub.name`, section and name in lower case) with its values; None: git refuses it."""
+    text = content.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
     found: dict[str, list[str]] = {}
     section = ""
-    lines = content.decode("utf-8", "surrogateescape").replace("\r\n", "\n").split("\n")
-    at = 0
-    while at < len(lines):
-        line = lines[at].strip()
-        at += 1
-        if line.startswith("["):
-            head = _section(line)
-            if head is None:
+    source = _Scanner(text)
+    comment = False
+    try:
+        while True:
+            char = source.next()
+            if char == "\n":
+                if source.ended:
+                    break
+                comment = False
+            elif comment or _is_space(char):
+                continue
+            elif char in "#;":
+                comment = True
+            elif char == "[":
+                section = _section(source)
+            elif char.isascii() and char.isalpha() and section:
+                name, value = _variable(source, char)
+                found.setdefault(f"{section}.{name}", []).append(value)
+            else:
                 return None
-            section, line = head
-        if not line or line[0] in "#;":
-            continue
-        if not section:
-            return None
-        while (len(line) - len(line.rstrip("\\"))) % 2 and at < len(lines):
-            line = line[:-1] + lines[at]
-            at += 1
-        name, equals, value = line.partition("=")
-        name = name.strip().lower()
-        if not name or not all(c.isalnum() or c == "-" for c in name):
-            return None
-        plain = _value(value.strip()) if equals else "true"
-        if plain is None:
-            return None
-        found.setdefault(f"{section}.{name}", []).append(plain)
+    except _NotGitError:
+        return None
     return {key: tuple(values) for key, values in found.items()}
 
 
-def _section(line: str) -> tuple[str, str] | None:
-    """(`section` or `section.sub`, the rest of the line) of a line that starts with `[`."""
-    at = 1
-    while at < len(line) and line[at] not in ' \t"]':
-        at += 1
-    name = line[1:at].lower()
-    while at < len(line) and line[at] in " \t":
-        at += 1
+def _is_space(char: str) -> bool:
+    return char in " \t\n\v\f\r"
+
+
+def _is_key(char: str) -> bool:
+    return char.isascii() and (char.isalnum() or char == "-")
+
+
+def _section(source: _Scanner) -> str:
+    name = ""
+    while True:
+        char = source.next()
+        if source.ended:
+            raise _NotGitError
+        if char == "]":
+            return name
+        if _is_space(char):
+            return _subsection(source, name, char)
+        if not _is_key(char) and char != ".":
+            raise _NotGitError
+        name += char.lower()
+
+
+def _subsection(source: _Scanner, name: str, char: str) -> str:
+    while _is_space(char):
+        if char == "\n":
+            raise _NotGitError
+        char = source.next()
+    if char != '"':
+        raise _NotGitError
     sub = ""
-    if at < len(line) and line[at] == '"':
-        at += 1
-        while at < len(line) and line[at] != '"':
-            if line[at] == "\\":
-                at += 1
-            sub += line[at : at + 1]
-            at += 1
-        at += 1
-    if at >= len(line) or line[at] != "]" or not name:
-        return None
-    return (f"{name}.{sub}" if sub else name), line[at + 1 :].strip()
-
-
-def _value(text: str) -> str | None:
-    out = []
-    quoted = False
-    at = 0
-    while at < len(text):
-        char = text[at]
+    while (char := source.next()) != '"':
         if char == "\\":
-            at += 1
-            letter = text[at : at + 1]
-            if letter not in ("n", "t", "b", "\\", '"'):
-                return None
-            out.append({"n": "\n", "t": "\t", "b": "\b"}.get(letter, letter))
+            char = source.next()
+        if char == "\n":
+            raise _NotGitError
+        sub += char
+    if source.next() != "]":
+        raise _NotGitError
+    return f"{name}.{sub}"
+
+
+def _variable(source: _Scanner, first: str) -> tuple[str, str]:
+    name = first.lower()
+    while _is_key(char := source.next()) and not source.ended:
+        name += char.lower()
+    while char in " \t":
+        char = source.next()
+    if char == "\n":
+        return name, "true"
+    if char != "=":
+        raise _NotGitError
+    return name, _value(source)
+
+
+def _value(source: _Scanner) -> str:
+    out: list[str] = []
+    kept = 0  # length without the blanks that may turn out to be trailing
+    quoted = comment = False
+    while True:
+        char = source.next()
+        if char == "\n":
+            if quoted:
+                raise _NotGitError
+            return "".join(out[:kept])
+        if comment:
+            continue
+        if _is_space(char) and not quoted:
+            if out:
+                out.append(char)
+            continue
+        if not quoted and char in "#;":
+            comment = True
+            continue
+        if char == "\\":
+            char = source.next()
+            if char == "\n":
+                continue
+            if char not in 'tbn\\"':
+                raise _NotGitError
+            char = {"t": "\t", "b": "\b", "n": "\n"}.get(char, char)
         elif char == '"':
             quoted = not quoted
-        elif char in "#;" and not quoted:
-            break
-        else:
-            out.append(char)
-        at += 1
-    return None if quoted else "".join(out).rstrip()
+            continue
+        out.append(char)
+        kept = len(out)
 
 
 def may_write(key: str, value: str) -> bool:
     """Whether everyday git may set `key` to `value` without anybody looking."""
     section, _, rest = key.partition(".")
     sub, _, name = rest.rpartition(".")
-    if (section == "remote" and name in ("url", "pushurl")) or (section == "submodule" and name == "url"):
-        # `ext::sh -c …` and other `helper::address` forms name a program.
-        return bool(sub) and "::" not in value and not value.startswith("-")
-    if section == "core":
-        return not sub and name in _CORE
-    if section == "extensions":
-        return not sub and name in _EXTENSIONS
-    if section == "branch":
-        return bool(sub) and name in _BRANCH
-    if section == "remote":
-        return bool(sub) and name in _REMOTE
-    if section == "submodule":
-        return name in _SUBMODULE
-    return section in _SECTIONS and name not in ("signingkey", "recursesubmodulescommand")
+    if section in _FREE:
+        return True
+    names = _BELOW.get(section) if sub else _PLAIN.get(section)
+    if not names or name not in names:
+        return False
+    # `ext::sh -c …` and other `helper::address` forms name a program; a dash would be read as an option.
+    return name not in _ADDRESSES or ("::" not in value and not value.startswith("-"))
 
 
 def forbidden(before: Mapping[str, Values], after: Mapping[str, Values]) -> tuple[str, ...]:
@@ -137,3 +207,26 @@ def forbidden(before: Mapping[str, Values], after: Mapping[str, Values]) -> tupl
             if not all(may_write(key, value) for value in (*after.get(key, ()), *before.get(key, ())))
         )
     )
+
+
+def harmless(values: Mapping[str, Values]) -> bytes:
+    """A config text with only the keys that everyday git may write, for a repository that was made just now."""
+    lines: list[str] = []
+    section = ""
+    for key, given in values.items():
+        head, _, rest = key.partition(".")
+        sub, _, name = rest.rpartition(".")
+        kept = [value for value in given if may_write(key, value)]
+        if not kept:
+            continue
+        title = f'[{head} "{_escaped(sub)}"]' if sub else f"[{head}]"
+        if title != section:
+            section = title
+            lines.append(title)
+        lines += [f'\t{name} = "{_escaped(value)}"' for value in kept]
+    return ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape")
+
+
+def _escaped(text: str) -> str:
+    out = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    return out.replace("\b", "\\b")

@@ -1,0 +1,244 @@
+"""`git_config = "vet"`: everyday git writes `.git/config`, and nobody smuggles a key into it that names code.
+
+Looks at one workspace's `.git` when a command ends. Works below a descriptor of the folder that stood there when the
+command began: a `.git` that was moved away and rebuilt is not touched but moved aside, and a link is never followed.
+The last text that passed is kept in the state folder, so that what a background job changed between two commands is
+seen (and said, never put back: it may have been the owner).
+"""
+
+from __future__ import annotations
+
+from posix import (
+    O_CLOEXEC,
+    O_CREAT,
+    O_EXCL,
+    O_NOFOLLOW,
+    O_WRONLY,
+    close,
+    fstat,
+    getpid,
+    open,
+    rename,
+    unlink,
+    write,
+)
+
+from ringfence.model import shown
+from ringfence.pipelines import beneath
+from ringfence.pipelines.session import digest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ringfence.model import Policy
+
+_CONFIG = "config"
+# Beside hooks, what git obeys in a repository and does not write when it makes one.
+_OBEYED = (("commondir",), ("config.worktree",), ("info", "attributes"))
+
+
+class Vet:
+    """One workspace. `is_new`: it had no `.git` when the command began."""
+
+    __slots__ = ("_before", "_git", "_kept", "_mode", "_said", "_store", "_top", "is_new", "root", "vets")
+
+    def __init__(self, policy: Policy, root: str, top: int, store: str) -> None:
+        self.root = root
+        self._top = top
+        self._store = store
+        self.vets = policy.git_config == "vet"
+        self._git = beneath.open_folder(".git", top)
+        self.is_new = beneath.entry(top, ".git") is None
+        state = policy.folders.state
+        self._kept = f"{state}/vetted/{digest(root):016x}" if state else ""
+        self._said: list[str] = []
+        self._before: bytes | None = None
+        self._mode = 0o644
+        if self._git >= 0 and self.vets:
+            self._begin()
+
+    def _begin(self) -> None:
+        st = beneath.entry(self._git, _CONFIG)
+        if st is not None and not beneath.is_link(st) and not beneath.is_folder(st):
+            self._mode = st.st_mode & 0o666
+        now = beneath.content(self._git, _CONFIG)
+        kept = _read_own(self._kept)
+        if now is None:
+            self._before = kept  # gone, or no file: what passed last is what is put back
+            return
+        self._before = now
+        if kept is not None and kept != now:
+            keys = _changed(kept, now)
+            if keys:
+                self._said.append(
+                    f"{self._path(_CONFIG)}: {', '.join(keys)} changed since the last fenced command ended; "
+                    "if that was not you, a job it left behind did it: look at it before you run git"
+                )
+        if kept != now:
+            _write_own(self._kept, now)
+
+    def _path(self, *parts: str) -> str:
+        return shown("/".join((self.root.rstrip("/"), ".git", *parts)))
+
+    def after(self) -> list[str]:
+        """What was found and done, a line each."""
+        said = list(self._said)
+        if self.is_new:
+            said.extend(self._look_at_new())
+        elif self._git >= 0:
+            said.extend(self._look_at_old())
+        return said
+
+    def _look_at_old(self) -> Iterator[str]:
+        st = beneath.entry(self._top, ".git")
+        if st is None or not beneath.same(st, fstat(self._git)):
+            yield from self._replaced(st is not None)
+            return
+        if not self.vets:
+            return
+        now = beneath.content(self._git, _CONFIG)
+        if now == self._before:
+            return
+        keys = _changed(self._before or b"", now)
+        if not keys:
+            _write_own(self._kept, now or b"")
+            return
+        before = self._before
+        if before is None or not beneath.put(self._git, _CONFIG, before, self._mode):
+            yield f"{self._path(_CONFIG)}: {', '.join(keys)} changed, which can name code, and could NOT be put back"
+            return
+        yield (
+            f"{self._path(_CONFIG)}: {', '.join(keys)} changed, which can name code that git runs: the whole file was "
+            'put back as it stood before the command (git_config = "vet")'
+        )
+
+    def _replaced(self, there: bool) -> Iterator[str]:
+        """`.git` is another one now, or gone. The old one is where the command moved it; we do not guess."""
+        old = _where(self._git)
+        if there:
+            where = beneath.move_away(self._top, ".git", self._store + self.root) if self._store else ""
+            done = (
+                f"the new one was moved to {shown(where)}" if where else "the new one could NOT be moved away"
+            )
+        else:
+            done = "nothing stands there now"
+        yield f"{self._path()} is no longer the folder that stood there: {done}; the repository is now {shown(old)}"
+
+    def _look_at_new(self) -> Iterator[str]:
+        st = beneath.entry(self._top, ".git")
+        if st is None:
+            return
+        from ringfence.pipelines.aftermath import moved
+
+        if not beneath.is_folder(st):
+            yield moved(self._top, ".git", self._store, f"{self.root}/.git", "git-pointer")
+            return
+        git = beneath.open_folder(".git", self._top)
+        if git < 0:
+            yield f"{self._path()} was made and cannot be looked at; do not run git there"
+            return
+        try:
+            hooks = beneath.entry(git, "hooks")
+            if hooks is not None and not beneath.is_folder(hooks):
+                yield moved(git, "hooks", self._store, f"{self.root}/.git/hooks", "git-hooks")
+            folder = beneath.open_folder("hooks", git)
+            if folder >= 0:
+                try:
+                    for name in beneath.names(folder):
+                        if not name.endswith(".sample"):
+                            path = f"{self.root}/.git/hooks/{name}"
+                            yield moved(folder, name, self._store, path, "git-hooks")
+                finally:
+                    close(folder)
+            for parts in _OBEYED:
+                yield from self._obeyed(git, parts)
+            if self.vets:
+                yield from self._vet_new(git)
+        finally:
+            close(git)
+
+    def _obeyed(self, git: int, parts: tuple[str, ...]) -> Iterator[str]:
+        from ringfence.pipelines.aftermath import moved
+
+        reached = beneath.walk(git, parts)
+        if reached is None:
+            return
+        try:
+            if beneath.entry(reached.folder, reached.name) is not None:
+                path = "/".join((self.root, ".git", *parts[: reached.depth]))
+                yield moved(reached.folder, reached.name, self._store, path, "git-" + parts[0])
+        finally:
+            close(reached.folder)
+
+    def _vet_new(self, git: int) -> Iterator[str]:
+        from ringfence.policy.git_config import forbidden, harmless, parse
+
+        if beneath.entry(git, _CONFIG) is None:
+            return
+        now = beneath.content(git, _CONFIG)
+        values = parse(now) if now is not None else None
+        keys = forbidden({}, values) if values is not None else ("the file itself",)
+        if not keys:
+            _write_own(self._kept, now or b"")
+            return
+        clean = harmless(values or {"core.repositoryformatversion": ("0",)})
+        if beneath.put(git, _CONFIG, clean, self._mode):
+            _write_own(self._kept, clean)
+            yield (
+                f"{self._path(_CONFIG)}: {', '.join(keys)} in a repository that the command made, which can name code "
+                "that git runs: taken out"
+            )
+        else:
+            yield f"{self._path(_CONFIG)}: {', '.join(keys)} can name code, and could NOT be taken out"
+
+
+def _changed(before: bytes, now: bytes | None) -> tuple[str, ...]:
+    """The keys that changed and can name code; the file itself where git would not read it."""
+    from ringfence.policy.git_config import forbidden, parse
+
+    new = parse(now) if now is not None else None
+    return forbidden(parse(before) or {}, new) if new is not None else ("the file itself",)
+
+
+def _where(folder: int) -> str:
+    from posix import readlink
+
+    try:
+        return "at " + readlink(f"/proc/self/fd/{folder}")
+    except OSError:
+        return "moved away"
+
+
+def _read_own(path: str) -> bytes | None:
+    """Our own record; None if there is none."""
+    if not path:
+        return None
+    folder = beneath.open_folder(path.rpartition("/")[0])
+    if folder < 0:
+        return None
+    try:
+        return beneath.content(folder, path.rpartition("/")[2])
+    finally:
+        close(folder)
+
+
+def _write_own(path: str, data: bytes) -> None:
+    """Keep a text that passed. A state folder that cannot be written costs only the look at background jobs."""
+    if not path:
+        return
+    from ringfence.pipelines.session import make_parents
+
+    staged = f"{path}.{getpid()}"
+    try:
+        make_parents(path.rpartition("/")[0])
+        fd = open(beneath.raw(staged), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    except OSError:
+        return
+    try:
+        write(fd, data)
+        rename(beneath.raw(staged), beneath.raw(path))
+    except OSError:
+        unlink(beneath.raw(staged))
+    finally:
+        close(fd)
