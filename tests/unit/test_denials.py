@@ -71,7 +71,6 @@ def test_what_the_output_names(stage, command, output, expected):
     assert all("refused by the fence [" in line for line in stage.said if "next:" not in line)
 
 
-@pytest.mark.xfail(strict=True, reason="the words of a line count beside its quoted name")
 def test_a_quoted_name_with_a_blank_is_named_whole_and_once(stage):
     output = f"cp: cannot create regular file '@/out/b c': {RO}"
     assert stage.after("x", output) == ["writing @/out/b c"]

@@ -118,7 +118,9 @@ def _group(event: str, wiring: Wiring) -> dict[str, Any]:
 
 
 def install_text(path: str, text: str | None, wiring: Wiring) -> str:
-    """The file's new text. Our older entries are replaced, all others stay byte for byte."""
+    """The file's new text. Our older entries are replaced, all others stay byte for byte; twice changes nothing."""
+    if text is not None and _stands(path, text, wiring):
+        return text
     old = uninstall_text(path, text) if text is not None else None
     new = _EMPTY if old is None or not old.strip() else old
     _parsed(path, new)
@@ -127,6 +129,21 @@ def install_text(path: str, text: str | None, wiring: Wiring) -> str:
     if wiring.launcher:
         new = jsonedit.put(new, PREFIX, wiring.launcher)
     return new
+
+
+def _stands(path: str, text: str, wiring: Wiring) -> bool:
+    """Whether exactly this wiring, and no older one of ours, is in the text already."""
+    if not text.strip():
+        return False
+    value = _parsed(path, text)
+    hooks = value.get("hooks", {})
+    for event, groups in hooks.items():
+        ours = [g for g in groups if isinstance(g, dict) and any(map(is_ours, g.get("hooks", [])))]
+        if ours != ([_group(event, wiring)] if event in (*JUDGED, *SESSION) else []):
+            return False
+    prefix = value.get("env", {}).get(PREFIX[1], "")
+    wanted = wiring.launcher or ("" if is_launcher(str(prefix)) else prefix)
+    return all(event in hooks for event in (*JUDGED, *SESSION)) and prefix == wanted
 
 
 def uninstall_text(path: str, text: str) -> str:

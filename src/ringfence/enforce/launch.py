@@ -113,11 +113,13 @@ def launch(
     confine: Confine,
     accept: Accept | None = None,
     after: Callable[[int], None] | None = None,
+    meanwhile: Callable[[], None] | None = None,
 ) -> Outcome:
     """Run the program in a confined child and wait for it.
 
     `confine` runs in the child, `accept` here and before the program starts, `after` here with the wait
-    status once it has ended (signals are still held then, so that Ctrl-C does not cut it short). Only for the
+    status once it has ended (signals are still held then, so that Ctrl-C does not cut it short). `meanwhile` runs
+    here while the child builds its fence, and before `accept`: what it does costs no time. Only for the
     main thread. Hand the status to `imitate` to end as the program did.
     """
     caller = signals.hold()
@@ -135,6 +137,8 @@ def launch(
         posix.close(pipes.wait)
         outcome: NotStarted | None
         try:
+            if meanwhile is not None:
+                meanwhile()
             outcome = _attend_start(program, accept, pipes)
         except BaseException:
             posix.waitpid(child, 0)

@@ -10,7 +10,8 @@ that nobody can tell who made a file, so one that an unfenced program made meanw
 
 from __future__ import annotations
 
-from posix import O_CLOEXEC, O_NOFOLLOW, O_RDONLY, close, fstat, getpid, lstat, open, read
+from _stat import S_ISREG
+from posix import O_CLOEXEC, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, close, fstat, getpid, lstat, open, read
 
 from ringfence.model import Access, Audience, ZoneKind
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from ringfence.model import Confinement, Glob, Policy, Zone
 
-_MOST = 1 << 20  # bytes of a git config
+_MOST = 16 << 20  # bytes; git itself reads larger ones, and nobody has them
 
 
 class Watch:
@@ -141,12 +142,22 @@ def _put_back(path: str, content: bytes) -> bool:
 
 
 def _content(path: str) -> bytes | None:
+    """A regular file's bytes, all of them; None for anything else, and for one too large to be a git config."""
     try:
-        fd = open(path.encode("utf-8", "surrogateescape"), O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+        fd = open(path.encode("utf-8", "surrogateescape"), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     except OSError:
         return None
     try:
-        return read(fd, fstat(fd).st_size + 1)[:_MOST]
+        if not S_ISREG(fstat(fd).st_mode):
+            return None
+        parts = []
+        size = 0
+        while part := read(fd, 1 << 20):
+            parts.append(part)
+            size += len(part)
+            if size > _MOST:
+                return None
+        return b"".join(parts)
     except OSError:
         return None
     finally:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ringfence.model import Capabilities, Glob, Policy
+    from ringfence.pipelines.aftermath import Watch
 
 
 def confinement(policy: Policy, files: Sequence[str] = ()) -> Confinement:
@@ -219,37 +220,45 @@ def run_confined(
     here: Capabilities | None = None,
     after: Callable[[int], None] | None = None,
     told: Callable[[EnforcementReport], None] | None = None,
+    meanwhile: Callable[[], None] | None = None,
 ) -> Ran:
     """Run `program` under the policy, by the first engine that can be built. Nothing runs below `minimum`.
 
-    `env` is what the program will see. `told` gets the report of what really holds, before the program starts.
+    `env` is what the program will see. `told` gets the report of what really holds, before the
+    program starts; `meanwhile` runs beside the child that builds its fence.
     """
-    from ringfence.pipelines.aftermath import Watch
-
     wanted = confinement(policy, files)
-    watch = Watch(policy, wanted, placed)
-    beside = beside_engines(policy)
+    watches: list[Watch] = []
     missed: list[str] = []
     seen: list[EnforcementReport] = []
 
+    def prepare() -> None:
+        # Beside the child that builds its fence, and before anything runs in it.
+        if not watches:
+            from ringfence.pipelines.aftermath import Watch as Aftermath
+
+            watches.append(Aftermath(policy, wanted, placed))
+            if meanwhile is not None:
+                meanwhile()
+
     def accept(report: EnforcementReport) -> bool:
-        report = report._replace(rules=(*report.rules, *beside))
+        report = report._replace(rules=(*report.rules, *beside_engines(policy)))
         seen.append(report)
         if told is not None:
             told(report._replace(notes=(*missed, *report.notes)))
         return not accepts(report, policy.minimum, policy.strict)
 
     def ended(status: int) -> None:
-        from ringfence.pipelines.say import complain
+        for line in watches[0].after():
+            from ringfence.pipelines.say import complain
 
-        for line in watch.after():
             complain(f"ringfence: after the fact: {line}")
         if after is not None:
             after(status)
 
     outcome: launcher.Outcome | None = None
     for attempt in attempts(wanted, cwd, env, engine, here):
-        outcome = launcher.launch(program, attempt.confine, accept, ended)
+        outcome = launcher.launch(program, attempt.confine, accept, ended, prepare)
         if not isinstance(outcome, launcher.NotConfined):
             break
         missed.append(f"{attempt.engine}: {outcome.why}")

@@ -195,7 +195,10 @@ def _named(text: str, marks: tuple[bytes, ...]) -> Iterator[str]:
     for line in reversed(text.split("\n")):
         if not any(sign in line for sign in signs):
             continue
-        yield from _quoted(line)
+        quoted = list(_quoted(line))
+        if quoted:  # a name in quotes is whole; its words are not names
+            yield from quoted
+            continue
         # The first word names the program that complains, not what it complains of.
         for word in line.replace(",", " ").split()[1:]:
             bare = word.strip(_QUOTES + ":;()[]<>")

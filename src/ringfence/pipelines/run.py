@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ringfence.model import EnforcementReport, Policy
+    from ringfence.pipelines.denials import Watch
     from ringfence.policy.asked import Flags
 
 # Doors to processes outside that an agent leaves in its children's environment.
@@ -39,7 +40,6 @@ def run(words: Sequence[str]) -> int:
 
 def start(flags: Flags, program: list[str], *, report: bool = False, engine: str = "auto") -> int:
     """Run and return the exit status; dies by the program's own signal."""
-    from ringfence.pipelines.denials import Watch
     from ringfence.pipelines.say import complain, quote
 
     known_engine(engine)
@@ -52,16 +52,22 @@ def start(flags: Flags, program: list[str], *, report: bool = False, engine: str
         complain("ringfence: NO FENCE around this program: no workspace is named; give --workspace DIR")
     session.prepare(policy, name)
     inside = fenced_environment(env, policy, name)
-    watch = Watch(fence.with_policy(policy, inside), " ".join(quote(word) for word in program), cwd, inside)
+    watches: list[Watch] = []
+
+    def meanwhile() -> None:
+        from ringfence.pipelines.denials import Watch as Denials
+
+        words = " ".join(map(quote, program))
+        watches.append(Denials(fence.with_policy(policy, inside), words, cwd, inside))
 
     def after(status: int) -> None:
-        watch.explain(status)
+        watches[0].explain(status)
         session.end_call(name)
 
     tell = teller(report)
 
     def heard(found: EnforcementReport) -> None:
-        watch.told(found)
+        watches[0].told(found)
         if tell is not None:
             tell(found)
 
@@ -74,6 +80,7 @@ def start(flags: Flags, program: list[str], *, report: bool = False, engine: str
             engine=engine,
             after=after,
             told=heard,
+            meanwhile=meanwhile,
         )
     finally:
         session.end_call(name)  # where nothing was run

@@ -18,7 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ringfence.model import CommandDecision
+    from ringfence.model import CommandDecision, EnforcementReport
+    from ringfence.pipelines.denials import Watch
     from ringfence.pipelines.fence import Fence
     from ringfence.policy.asked import Flags
 
@@ -70,8 +71,6 @@ def start(
     `files`: single files it may write beside. `said`: what the agent's model wrote, where the shell's text wraps it.
     `judged`: the agent's hook has read this text already.
     """
-    from ringfence.pipelines.denials import Watch
-
     known_engine(engine)
     env = compose.process_environment()
     cwd = compose.process_cwd()
@@ -91,11 +90,19 @@ def start(
 
         complain("ringfence: NO FENCE around this shell: no workspace is named; give --workspace DIR")
     session.prepare(policy, own)
-    watch = Watch(fence.with_policy(policy, inside), said or text, cwd, inside)
+    watches: list[Watch] = []
+
+    def meanwhile() -> None:
+        from ringfence.pipelines.denials import Watch as Denials
+
+        watches.append(Denials(fence.with_policy(policy, inside), said or text, cwd, inside))
 
     def after(status: int) -> None:
-        watch.explain(status)
+        watches[0].explain(status)
         session.end_call(own)
+
+    def heard(report: EnforcementReport) -> None:
+        watches[0].told(report)
 
     try:
         ran = run_confined(
@@ -106,7 +113,8 @@ def start(
             files=files,
             engine=engine,
             after=after,
-            told=watch.told,
+            told=heard,
+            meanwhile=meanwhile,
         )
     finally:
         session.end_call(own)  # where nothing was run

@@ -36,6 +36,8 @@ def assign(walk: Walk, one: Assign, state: State, *, lasting: bool = True) -> No
     if one.subscript is not None:
         state.set(one.name, (UNKNOWN,))
         return
+    if any("$(" in text or "`" in text for v in values for text in ((v,) if isinstance(v, str) else v or ())):
+        walk.loaded = True
     if one.append:
         values = [_append(old, new) for old in state.get(one.name) for new in values]
     state.set(one.name, values)
@@ -75,6 +77,7 @@ def _declared_word(walk: Walk, text: str, pending: list[tuple[str, tuple[Value, 
     if is_name(name):
         if eq:
             walk.watch_variable(name, lasting=True)
+        walk.loaded = walk.loaded or "$(" in value or "`" in value
         pending.append((name, (value,) if eq else None))
     elif UNKNOWN in text:
         walk.unknown("opaque.environment", f"the variable named by {text}")
@@ -90,6 +93,8 @@ def _declared(
 ) -> None:
     reference = "n" in flags and variant != "export"
     local = variant == "local" or (variant in ("declare", "typeset") and "g" not in flags)
+    if "i" in flags and walk.loaded:
+        walk.arithmetic()
     for name, values in pending:
         if local and walk.locals:
             walk.locals[-1].setdefault(name, state.get(name))

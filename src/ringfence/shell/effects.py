@@ -30,12 +30,32 @@ _RECURSIVE = frozenset(("-r", "-R", "-a", "--recursive", "--archive", "--all"))
 
 def run_entry(call: Call, entry: Entry) -> str | None:
     """Interpret the words by the table and note the uses. Prints nothing that is known."""
+    if call.name in _START_COMMANDS:
+        _start_commands(call)
     slots = read_slots(entry, call.args)
     if isinstance(slots, NoSubcommand):
         _unlisted(call, slots)
         return None
     apply(call, slots)
     return None
+
+
+_START_COMMANDS = frozenset(("vim", "vi", "nvim", "ex", "view", "less", "more", "most", "zless", "zmore"))
+
+
+def _start_commands(call: Call) -> None:
+    """`vim +CMD`, `less +CMD`: run before the first key."""
+    for word in call.args:
+        if not word.startswith("+") or len(word) == 1:
+            continue
+        if call.name in ("less", "more", "most", "zless", "zmore"):
+            if any(c in word for c in "!|s") and not word[1:].startswith("/"):
+                call.walk.unknown("opaque.inline-code", f"{call.name} {word}")
+        elif not word[1:].isdigit() and not word.startswith("+/"):
+            from ringfence.shell.inline import inline_code
+
+            inline_code(call, call.state, "vim", word[1:])
+    call.args = [w for w in call.args if not w.startswith("+")]
 
 
 def _unlisted(call: Call, missing: NoSubcommand) -> None:
@@ -59,6 +79,10 @@ def apply(call: Call, slots: Slots) -> None:
     sources = [w for r, w in slots.pairs if r in ("read", "move", "link-target", "remote-read")]
     for role, word in slots.pairs:
         use(call, state, role, word, deep=deep, sources=sources, project=slots.runs == "project")
+    if call.name in ("perl", "ruby"):
+        for option, value in slots.values:
+            if option == "-i" and "/" in value:  # the suffix names the backup, as with sed
+                walk.touch(Op.CREATE, value.replace("*", "x"), state, f"{call.name} backup")
     for effect in slots.effects:
         _effect(call, state, effect)
     for argv in slots.commands:
@@ -216,6 +240,18 @@ def destination(
             state.touched = one.touched
 
 
+def _copied_links(state: State, source: str, dest: str) -> None:
+    """rsync keeps symbolic links: what is later written through the copy goes where the original leads."""
+    if len(state.cwds) != 1 or UNKNOWN in (state.cwds[0], *source, *dest):
+        return
+    original, copy = fold(state.cwds[0], source), fold(state.cwds[0], dest)
+    if source.endswith("/"):
+        state.mirrors = (*state.mirrors, (copy, original + "/."))[-64:]
+    else:
+        base = original.rpartition("/")[2]
+        state.mirrors = (*state.mirrors, (f"{copy.rstrip('/')}/{base}", original), (copy, original))[-64:]
+
+
 def spread(call: Call, state: State, source: str, dest: str) -> None:
     """Name by name what a recursive copy of a folder on disk would write, as far as a guard could care.
 
@@ -270,6 +306,7 @@ def _remote(call: Call, state: State, role: str, word: str, sources: list[str]) 
         for source in sources:
             if ":" not in source:
                 spread(call, state, source, word)
+                _copied_links(state, source, word)
 
 
 def _mount(call: Call, state: State, word: str) -> None:

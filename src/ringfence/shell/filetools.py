@@ -88,8 +88,10 @@ def _ln(call: Call) -> str | None:
         else:
             destination(call, state, dest, sources, deep=False, entry=True)
         name = ""
-    for source in sources:
-        made = name or _final(call, dest, source, into=into)
+    for given in sources:
+        made = name or _final(call, dest, given, into=into)
+        # With -r the link's text will lead to the same place from wherever the link is.
+        source = _absolute(state, given) if symbolic and slots.present & {"-r", "--relative"} else given
         if symbolic:
             if made == UNKNOWN:
                 walk.unknown("opaque.planted-link", f"{call.name} {source} {dest}")

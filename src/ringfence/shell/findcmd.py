@@ -47,6 +47,8 @@ def find(call: Call) -> str | None:
                 names = None
             else:
                 names = names + [n for action, more in found.items() if _runs(action, argv) for n in more]
+        if slots.present & {"-execdir", "-okdir"}:
+            _execute_there(call, list(argv), names)
         _execute(call, starts, list(argv), names)
     return None
 
@@ -76,6 +78,21 @@ def _is_link(call: Call, path: str) -> bool:
         cwd != UNKNOWN and call.walk.disk.readlink(f"{cwd}/{path}" if path[:1] != "/" else path) is not None
         for cwd in call.state.cwds
     )
+
+
+def _execute_there(call: Call, argv: list[str], found: list[str] | None) -> None:
+    """`-execdir`: in the folder of each name."""
+    state = call.state.copy()
+    base = state.cwds[0]
+    if found is None or len(state.cwds) != 1:
+        state.cwds = (UNKNOWN,)
+        nested(call, state, [w.replace("{}", "./" + _BELOW) for w in argv])
+        return
+    for name in found[:64]:
+        folder, slash, leaf = name.rstrip("/").rpartition("/")
+        folder = folder or ("/" if slash else ".")
+        state.cwds = (folder if folder.startswith("/") else f"{base}/{folder}",)
+        nested(call, state, [w.replace("{}", f"./{leaf}") for w in argv])
 
 
 def _execute(call: Call, starts: list[str], argv: list[str], found: list[str] | None) -> None:

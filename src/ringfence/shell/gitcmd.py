@@ -85,7 +85,9 @@ class Git:
             if self.repo.common != self.repo.git_dir:
                 self.touch(Op.WRITE, f"{self.repo.common}/objects")
         for name in ("GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"):
-            for value in self.call.extra.get(name, ()):
+            for value in self.call.extra.get(name, self.call.state.values.get(name, ())):
+                if value is None:
+                    continue
                 self.touch(Op.WRITE, value if isinstance(value, str) else UNKNOWN)
 
     def tree(self) -> None:

@@ -42,10 +42,10 @@ class UnreadableError(Exception):
         self.refusal = t.Refusal(code, why, at)
 
 
-def lower(root: Node, text: str, source: bytes) -> t.Script | t.Refusal:
-    """`root` is shfmt's File node, `source` the bytes it read, `text` the same as text."""
+def lower(root: Node, text: str, source: bytes, dialect: str = "bash") -> t.Script | t.Refusal:
+    """`root` is shfmt's File node, `source` the bytes it read as `dialect`, `text` the same as text."""
     try:
-        lowering = _Lowering(source)
+        lowering = _Lowering(source, dialect)
         if b"\\\n" in source and b"#" in source:
             lowering.guard_comments(root)
         return t.Script(lowering.stmts(root.get("Stmts", ())), text)
@@ -57,8 +57,9 @@ def lower(root: Node, text: str, source: bytes) -> t.Script | t.Refusal:
 
 
 class _Lowering:
-    def __init__(self, source: bytes) -> None:
+    def __init__(self, source: bytes, dialect: str) -> None:
         self.source = source
+        self.dialect = dialect
         self.depth = 0
 
     # -- guards ---------------------------------------------------------------------------------------------
@@ -112,6 +113,10 @@ class _Lowering:
         if written != op and written.replace("!", "|") not in (op, op.replace("&>", ">&")):
             raise UnreadableError("opaque.parser-drift", f"operator {op!r} is written {written!r}", at)
         word = self.word(node["Word"])
+        end = node["Word"]["End"]["Offset"]
+        if self.span(node["Word"]).isdigit() and self.source[end : end + 1] in (b"<", b">"):
+            # bash takes the digits as the next redirection's number, and has no target left.
+            raise UnreadableError("opaque.guard-descriptor", "a number between two redirections", at)
         if op in (">&", "<&") and len(word.parts) >= 1:
             first = word.parts[0]
             raw = self.span(node["Word"])
@@ -138,6 +143,9 @@ class _Lowering:
         return maker(self, node)
 
     def call(self, node: Node) -> t.Cmd:
+        words = node.get("Args", ())
+        if words and self.span(words[0]) == b"in":
+            raise UnreadableError("opaque.guard-word", "a reserved word as a command", _at(node["Pos"]))
         return t.Simple(
             tuple(self.assign(a) for a in node.get("Assigns", ())),
             tuple(self.word(w) for w in node.get("Args", ())),
@@ -225,6 +233,11 @@ class _Lowering:
         )
 
     def function(self, node: Node) -> t.Cmd:
+        body = node["Body"].get("Cmd")
+        if body is None or (self.dialect == "bash" and body["Type"] not in _COMPOUND):
+            raise UnreadableError(
+                "opaque.guard-function", "a function whose body is no compound command", _at(node["Pos"])
+            )
         names = node.get("Names")
         if names:
             return t.Function(tuple(n["Value"] for n in names), self.stmt(node["Body"]))
@@ -235,6 +248,9 @@ class _Lowering:
     def binary(self, node: Node) -> t.Cmd:
         # Long lists lean to the left: unrolled, so that five thousand `;`-free commands are not a deep tree.
         op = node["Op"]
+        first = node["X"].get("Cmd") or {}
+        if first.get("Type") == "TimeClause" and first.get("Stmt") is None:
+            raise UnreadableError("opaque.guard-word", "time without a command in a list", _at(node["Pos"]))
         chain = []
         left = node["X"]
         while True:
@@ -313,8 +329,11 @@ class _Lowering:
             made = t.Arith(tuple(self.expression(node.get("X"))))
         elif kind == "ExtGlob":
             pattern = node["Pattern"]["Value"]
-            if "$" in pattern or "`" in pattern:
-                raise UnreadableError("opaque.guard-extglob", "a substitution in a pattern", _at(node["Pos"]))
+            if any(c in pattern for c in "$`'\"\n<>;&"):
+                # The pattern comes as raw text: what bash would run or quote in it is not in the tree.
+                raise UnreadableError(
+                    "opaque.guard-extglob", "a pattern that is more than a pattern", _at(node["Pos"])
+                )
             made = t.ExtGlob(node["Op"], pattern)
         else:
             raise UnreadableError("opaque.parser-drift", f"a {kind} is not read", _at(node["Pos"]))
@@ -424,6 +443,11 @@ _COMMANDS = {
 }
 _EXPRESSIONS = frozenset(
     ("BinaryArithm", "UnaryArithm", "ParenArithm", "BinaryTest", "UnaryTest", "ParenTest", "TernaryArithm")
+)
+
+
+_COMPOUND = frozenset(
+    ("Block", "Subshell", "IfClause", "WhileClause", "ForClause", "CaseClause", "TestClause", "ArithmCmd")
 )
 
 

@@ -46,7 +46,7 @@ def _printf(call: Call) -> str | None:
 
 def _format(template: str, args: list[str]) -> str | None:
     """printf with %s, %d and %%; None for anything finer."""
-    if UNKNOWN in template:
+    if UNKNOWN in template or any(f"\\{c}" in template for c in "0cuUx"):
         return None
     template = ansi_c(template.replace("\\'", "'")) if "\\" in template else template
     out = ""

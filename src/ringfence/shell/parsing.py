@@ -59,10 +59,12 @@ def read_script(text: str, dialect: str, exchange: Exchange) -> Script | Refusal
 
 
 def _read(source: bytes, text: str, dialect: str, exchange: Exchange, attempts: int) -> Script | Refusal:
-    accepted, answer, code, detail = exchange(source, _PARSER_DIALECT.get(dialect, dialect))
+    read_as = _PARSER_DIALECT.get(dialect, dialect)
+    accepted, answer, code, detail = exchange(source, read_as)
     if not accepted and dialect == "sh":
         # `sh` may be bash: what only bash accepts still runs there.
-        accepted, answer, code, detail = exchange(source, "bash")
+        read_as = "bash"
+        accepted, answer, code, detail = exchange(source, read_as)
     if not accepted:
         return Refusal(code or "opaque.syntax", detail or "a syntax error")
     if "\r" in text:
@@ -72,7 +74,7 @@ def _read(source: bytes, text: str, dialect: str, exchange: Exchange, attempts: 
     except (ValueError, RecursionError):
         return Refusal("opaque.parser-limit", "the parser's answer is nested too deeply or cut off")
     try:
-        made = lower(root, text, source)
+        made = lower(root, text, source, read_as)
     except RecursionError:
         return Refusal("opaque.parser-limit", "nested too deeply")
     if isinstance(made, Refusal) and made.code == "opaque.guard-comment" and attempts:

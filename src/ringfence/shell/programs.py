@@ -27,6 +27,12 @@ _SYSTEM = frozenset(
         "/snap/bin",
     )
 )
+# These evaluate a subscript in a word of theirs as arithmetic, substitutions included.
+_SUBSCRIPTED = frozenset(
+    ("declare", "typeset", "local", "export", "readonly", "unset", "read", "printf", "test", "[", "let",
+     "wait", "mapfile",
+     "readarray", "getopts")
+)  # fmt: skip
 _TOOLS = frozenset(("bin", ".bin", "Scripts"))
 _PROJECTS = frozenset(("gradlew", "mvnw", "manage.py", "artisan"))
 
@@ -50,6 +56,13 @@ def run_program(
         said = run_file(call)
         return Outcome(state, state, said)
     walk.commands.setdefault(name, None)
+    if stdin is not None and stdin.startswith(UNKNOWN + "i"):
+        from ringfence.shell.scripts import reads_its_script
+
+        if reads_its_script(call):
+            walk.unknown("opaque.dynamic-code", f"{name} reads from the script that it stands in")
+    if name in _SUBSCRIPTED and any("[" in w and ("$(" in w or "`" in w) for w in args):
+        walk.unknown("opaque.dynamic-code", f"{name}: a subscript that holds a substitution")
     handler = (
         BUILTINS.get(name)
         if "/" not in path

@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ringfence.shell.calls import Call
 
+SELF = UNKNOWN + "its own script"  # standard input of a command in a script that is read from standard input
 _DIALECTS = {
     "bash": "bash",
     "rbash": "bash",
@@ -83,9 +84,30 @@ def shell(call: Call) -> str | None:
     if call.stdin is None or UNKNOWN in call.stdin:
         call.walk.unknown("opaque.piped-to-shell", f"{call.name} reads its program from stdin")
         return None
-    out = call.walk.code(call.stdin, inner, f"{call.name} stdin", dialect)
+    out = call.walk.code(call.stdin, inner, f"{call.name} stdin", dialect, SELF)
     call.state.adopt_disk(inner)
     return out
+
+
+def reads_its_script(call: Call) -> bool:
+    """A command inside a script that is itself fed on stdin, and that would eat the lines after it."""
+    name = call.name
+    operands = [w for w in call.args if not w.startswith("-") or w == "-"]
+    if name in ("read", "mapfile", "readarray", "tr", "tee", "xargs", "ssh", "nc"):
+        return True
+    if name == "jq" and any(w in ("-n", "--null-input") for w in call.args):
+        return False
+    if name in ("sed", "awk", "gawk", "grep", "jq", "perl"):
+        return len(operands) < 2
+    return name in _FILTERS and (not operands or "-" in operands)
+
+
+_FILTERS = frozenset(
+    ("cat", "head", "tail", "sort", "uniq", "wc", "cut", "rev", "tac", "nl", "fold", "base64", "md5sum",
+     "sha256sum", "od",
+     "xxd", "less", "more", "patch", "bash", "sh", "dash", "zsh", "python", "python3", "node", "ruby", "dd",
+     "bc", "mail")
+)  # fmt: skip
 
 
 def program_on_stdin(call: Call) -> None:

@@ -82,6 +82,7 @@ class Walk:
         self.breaks: list[list[State]] = []
         self.locals: list[dict[str, tuple[Value, ...]]] = []
         self.traps: list[str] = []
+        self.loaded = False  # some variable's text holds a substitution, which arithmetic would run
         self.stdin_file = ""  # the file that the command at hand is fed from
 
     def start(self, text: str) -> None:
@@ -149,7 +150,7 @@ class Walk:
                 if path == UNKNOWN:
                     self.unknown("opaque.planted-link", f"{why}: {text}")
                     continue
-                here = fold("/", whole)
+                here = fold("/", path if path.startswith("/") else whole)
                 if state.planted and not entry and op not in (Op.DELETE, Op.RENAME):
                     for folder in state.planted:
                         if here.startswith(folder.rstrip("/") + "/") and "/" in here[len(folder) :].strip(
@@ -159,8 +160,9 @@ class Walk:
                                 "opaque.planted-link", f"{why}: an archive may have put a link at {text}"
                             )
                 if not soft:
-                    if op is not Op.METADATA:
-                        state.files.pop(here, None)
+                    if state.files and op is not Op.METADATA:
+                        self._forget_files(op, here, whole, state, deep=deep)
+                    state.built -= {here}
                     if op in (Op.DELETE, Op.RENAME) and state.folders:
                         state.folders = frozenset(
                             f for f in state.folders if f != here and not f.startswith(here + "/")
@@ -173,6 +175,18 @@ class Walk:
 
     def _note(self, op: Op, path: str, cwd: str, why: str, *, deep: bool, soft: bool, entry: bool) -> None:
         self.uses.setdefault(Use(op, path, cwd, why, *self.span, deep=deep, soft=soft, entry=entry))
+
+    def _forget_files(self, op: Op, here: str, whole: str, state: State, *, deep: bool) -> None:
+        """Known contents that this write may have changed: its own, what lies below, and all if it has another name."""
+        parent = here.rpartition("/")[0] or "/"
+        aliased = op is Op.LINK or self.disk.readlink(whole) is not None
+        if aliased or self.disk.physical(parent) not in (None, parent):
+            state.files = {}
+            return
+        state.files.pop(here, None)
+        if deep or op in (Op.DELETE, Op.RENAME):
+            prefix = here.rstrip("/") + "/"
+            state.files = {k: v for k, v in state.files.items() if not k.startswith(prefix)}
 
     def _through_links(self, whole: str, state: State, *, entry: bool) -> str | None:
         """`whole` rewritten through links that this text made; None: none of them is on the way."""
@@ -323,6 +337,7 @@ class Walk:
                 continue
             last = self.statement(stmt, state, stdin)
             printed = None if printed is None or last.out is None else printed + last.out
+            stdin = left_over(stmt, stdin)
             if stmt is not stmts[-1]:
                 state.become(join(last.ok, last.bad))
         if last is None or state.dead:
@@ -378,7 +393,14 @@ class Walk:
             if state.cwds[0] == UNKNOWN or any(c in targets[0] for c in RESERVED):
                 continue
             path = fold(state.cwds[0], targets[0])
-            if not appends:
+            parent = path.rpartition("/")[0] or "/"
+            plain = self.disk.physical(parent) == parent or parent in state.folders
+            if (
+                not appends
+                and plain
+                and ".." not in targets[0].split("/")
+                and self.disk.readlink(path) is None
+            ):
                 state.files[path] = said
 
     def _redirects(
@@ -453,6 +475,8 @@ class Walk:
         if isinstance(cmd, t.If):
             return self._if(cmd, state, stdin)
         if isinstance(cmd, t.Loop):
+            if cmd.words:
+                self.arithmetic()
             self.words.visit(cmd.words, state)
             for name in cmd.names:
                 state.set(name, (DIGITS,))
@@ -467,6 +491,7 @@ class Walk:
                 state.options -= {f"maybe:{name}"}
             return Outcome(state, state, "")
         if isinstance(cmd, t.Test):
+            self.arithmetic()
             self.words.visit(cmd.words, state)
             for name in cmd.names:
                 state.set(name, (DIGITS,))
@@ -481,7 +506,9 @@ class Walk:
             right = state.copy()
             out = self.statement(cmd.right, right, UNKNOWN if said is None else said).out
             state.adopt_disk(right)
-            if self.dialect == "zsh":  # the last stage runs in the shell itself
+            if (
+                self.dialect == "zsh" or "lastpipe" in state.options
+            ):  # the last stage runs in the shell itself
                 right.dead = ""
                 state.become(join(state.copy(), right))
             return Outcome(state, state, out)
@@ -494,7 +521,7 @@ class Walk:
         if ghost:
             go = go.copy()
             go.dead = ""
-        second = self.statement(cmd.right, go, stdin)
+        second = self.statement(cmd.right, go, left_over(cmd.left, stdin))
         if ghost:
             both = Outcome(before, before, None)
         elif cmd.op == "&&":
@@ -519,6 +546,8 @@ class Walk:
                 closed = True
                 break
             test = self.sequence(condition, here, stdin)
+            for stmt in condition:
+                stdin = left_over(stmt, stdin)
             yes, no = test.ok.copy(), test.bad.copy()
             revived = bool(yes.dead)
             yes.dead = ""
@@ -539,6 +568,8 @@ class Walk:
     ) -> None:
         if condition:
             self.sequence(condition, state, stdin)
+            for stmt in condition:
+                stdin = left_over(stmt, stdin)
         self.sequence(body, state, stdin)
 
     def _loop(self, state: State, one_round: Callable[[State], None]) -> Outcome:
@@ -714,6 +745,11 @@ class Walk:
         self.nesting -= 1
         return Outcome(state, state, outcome.out)
 
+    def arithmetic(self) -> None:
+        """Arithmetic runs substitutions in the subscripts of a variable's *text*: `x='a[$(cmd)]'; $((x))`."""
+        if self.loaded:
+            self.unknown("opaque.dynamic-code", "arithmetic on a value that holds a substitution")
+
     # -- environment ----------------------------------------------------------------------------------------
     def watch_variable(self, name: str, *, lasting: bool) -> None:
         """A variable that changes what names mean makes the rest unreadable."""
@@ -724,6 +760,32 @@ class Walk:
 
             if name not in HARMLESS_VARIABLES:
                 self.unknown("opaque.environment", f"{name} is set")
+
+
+# Simple commands that leave standard input alone.
+_LEAVES_STDIN = frozenset(
+    ("echo", "printf", "cd", "pwd", ":", "true", "false", "test", "[", "export", "local", "set", "shopt",
+     "mkdir", "touch",
+     "rm", "cp", "mv", "ln", "chmod", "sleep", "date", "ls", "exit", "return", "break", "continue", "pushd",
+     "popd", "trap")
+)  # fmt: skip
+
+
+def left_over(stmt: t.Stmt, stdin: str | None) -> str | None:
+    """Standard input for what follows `stmt`: the same text only if `stmt` certainly read none of it."""
+    own = any(r.op in ("<", "<<", "<<-", "<<<") for r in stmt.redirects)
+    if stdin is None or UNKNOWN in stdin or stmt.background or own:
+        return stdin
+    cmd = stmt.cmd
+    if cmd is None or isinstance(cmd, (t.Declare, t.Function, t.Test)):
+        return stdin
+    if isinstance(cmd, t.Simple):
+        if not cmd.words:
+            return stdin
+        first = cmd.words[0].parts
+        if len(first) == 1 and isinstance(first[0], t.Lit) and first[0].text in _LEAVES_STDIN:
+            return stdin
+    return UNKNOWN
 
 
 def is_sink(text: str) -> bool:

@@ -141,6 +141,7 @@ class Words:
                 self.walk.aside(part.body, state, writer=part.op == ">(")
                 choices = [[("/dev/fd/63", True)]]
             elif isinstance(part, Arith):
+                self.walk.arithmetic()
                 self.visit(part.words, state)
                 choices = [[(DIGITS, True)]]
             elif isinstance(part, ExtGlob):
