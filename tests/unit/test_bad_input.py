@@ -346,7 +346,7 @@ FAULTS = {
 def _broken(tmp_path):
     def make(name: str) -> Product:
         package = str(tmp_path / "lib" / "ringfence")
-        shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("hot-*"))
         relative, text = FAULTS[name]
         path = os.path.join(package, relative)
         with open(path, "w" if text is None else "a", encoding="utf-8") as file:

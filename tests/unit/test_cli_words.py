@@ -232,7 +232,7 @@ def test_a_bug_of_ours_has_its_own_exit_status(tmp_path):
     import shutil
 
     package = str(tmp_path / "lib" / "ringfence")
-    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("hot-*"))
     with open(os.path.join(package, "decide.py"), "a", encoding="utf-8") as file:
         file.write("\ndef judge(*_):\n    return 1 // 0\n")
     broken = Product(tmp_path, os.path.join(package, "start.py"))
