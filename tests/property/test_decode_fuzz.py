@@ -78,7 +78,7 @@ def _exists(path: str) -> bool:
     return len(path) % 2 == 0
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.one_of(JSON, PAYLOADS))
 def test_any_value_is_a_call_or_a_refusal_in_words(payload):
     call = _decoded(payload)
@@ -95,7 +95,7 @@ def test_any_value_is_a_call_or_a_refusal_in_words(payload):
     assert all(isinstance(text, str) for text in call.commands)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(PAYLOADS)
 def test_a_path_that_a_required_field_names_is_never_lost(payload):
     call = _decoded(payload)
@@ -113,7 +113,7 @@ def test_a_path_that_a_required_field_names_is_never_lost(payload):
             assert set(value) <= named
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.binary(max_size=60))
 @example(b'{"a')
 @example(b"\xff")
@@ -128,14 +128,14 @@ def test_any_bytes_are_a_value_or_a_value_error(raw):
         assert json.dumps(value) == json.dumps(json.loads(raw))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(JSON)
 def test_what_is_written_reads_back(value):
     assert json.loads(dumps(value)) == value
     assert loads(dumps(value)) == value
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(TEXT, st.sampled_from(sorted(claude.EVENTS)), st.sampled_from(list(Verdict)), TEXT)
 def test_every_answer_is_empty_or_one_object(reason, event, verdict, warning):
     call = ToolCall("claude", event, "", "/", "Bash", "", (), (), True)
@@ -148,7 +148,7 @@ def test_every_answer_is_empty_or_one_object(reason, event, verdict, warning):
         assert '"deny"' in text
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     st.one_of(st.just("path"), st.sampled_from(["filePath", "target_file", "output_dir", "uri", "cwd"])), TEXT
 )

@@ -40,7 +40,7 @@ def _sources(text: str) -> dict[str, str]:
     return {key: text[node.start : node.end] for key, _, node in root.members}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(texts())
 def test_the_places_are_those_of_the_values(made):
     text, value = made
@@ -49,7 +49,7 @@ def test_the_places_are_those_of_the_values(made):
     assert {key: json.loads(source) for key, source in _sources(text).items()} == value
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(texts(), KEYS, VALUES)
 def test_put_sets_one_member_and_leaves_the_bytes_of_all_others(made, key, new):
     text, value = made
@@ -60,7 +60,7 @@ def test_put_sets_one_member_and_leaves_the_bytes_of_all_others(made, key, new):
     assert {k: v for k, v in left.items() if k != key} == {k: v for k, v in before.items() if k != key}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(texts(), VALUES)
 def test_a_member_that_was_added_and_dropped_again_leaves_the_same_bytes(made, new):
     text, value = made
@@ -71,7 +71,7 @@ def test_a_member_that_was_added_and_dropped_again_leaves_the_same_bytes(made, n
         assert json.loads(again) == {}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(texts(), KEYS)
 def test_drop_takes_one_member_and_leaves_the_bytes_of_all_others(made, key):
     text, value = made
@@ -82,7 +82,7 @@ def test_drop_takes_one_member_and_leaves_the_bytes_of_all_others(made, key):
         assert after == text
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(texts(), st.lists(VALUES, max_size=4), VALUES, st.data())
 def test_an_item_that_was_appended_and_dropped_again_leaves_the_same_bytes(made, items, new, data):
     text, value = made
@@ -97,7 +97,7 @@ def test_an_item_that_was_appended_and_dropped_again_leaves_the_same_bytes(made,
         assert json.loads(jsonedit.drop(longer, ("list",), index))["list"] == rest
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(texts(), VALUES)
 def test_objects_on_the_way_are_made(made, new):
     text, value = made
@@ -105,7 +105,7 @@ def test_objects_on_the_way_are_made(made, new):
     assert json.loads(after) == {**value, "x": {"y": {"z": new}}}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.text(alphabet='{}[]",:ab1 \n\\tfn-.eE', max_size=30))
 def test_any_text_is_either_json_for_both_or_refused_in_words(text):
     try:

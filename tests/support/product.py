@@ -60,9 +60,18 @@ class Done(NamedTuple):
 class Product:
     """A home, a workspace and a folder outside, all below `base`; nothing of the real user's is read or written."""
 
-    def __init__(self, base: object, start: str = START) -> None:
+    def __init__(
+        self,
+        base: object,
+        start: str = START,
+        python: str = sys.executable,
+        popen: dict[str, Any] | None = None,
+    ) -> None:
+        """`popen` is what subprocess needs to run the product as somebody else (tests/support/users.py)."""
         self.base = os.path.realpath(str(base))
         self.start = start
+        self.python = python
+        self.popen = popen or {}
         self.home = self.path("home")
         self.ws = self.path("ws")
         self.out = self.path("out")
@@ -91,7 +100,7 @@ class Product:
         return path
 
     def words(self, *words: str | bytes) -> list[str | bytes]:
-        return [sys.executable, "-I", "-S", self.start, *words]
+        return [self.python, "-I", "-S", self.start, *words]
 
     def run(
         self,
@@ -109,6 +118,7 @@ class Product:
             env={**self.env, **(env or {})},
             timeout=TIMEOUT,
             check=False,
+            **self.popen,
         )
         return Done(done.returncode, done.stdout, done.stderr)
 

@@ -231,7 +231,7 @@ def test_a_policy_that_is_a_pipe_does_not_hang_the_agent(product, where):
     os.makedirs(os.path.dirname(product.path(where)), exist_ok=True)
     os.mkfifo(product.path(where))
     call = product.payload("Write", {"file_path": "a", "content": ""})
-    assert blocks(product.hook(call, "--workspace", product.ws, "--deadline", "1"))
+    assert blocks(product.hook(call, "--workspace", product.ws, "--deadline", "0.5"))
 
 
 @pytest.mark.parametrize("flag", ["--workspace", "--policy"])
@@ -265,13 +265,13 @@ def test_a_payload_that_never_ends_is_refused_in_time(product, event, sent):
     reads, writes = os.pipe()
     try:
         os.write(writes, sent)
-        started = _start(product, "--deadline", "1", "--event", event, stdin=reads, stdout=subprocess.PIPE)
+        started = _start(product, "--deadline", "0.3", "--event", event, stdin=reads, stdout=subprocess.PIPE)
         out, err = started.communicate(timeout=TIMEOUT)
     finally:
         os.close(reads)
         os.close(writes)
     reason = blocks(Done(started.returncode, out, err), event)
-    assert reason.startswith("ringfence refused this call: it could not be judged within 1 seconds")
+    assert reason.startswith("ringfence refused this call: it could not be judged within 0.3 seconds")
 
 
 @pytest.mark.parametrize("fd", [0, 1, 2])
@@ -346,7 +346,7 @@ FAULTS = {
 def _broken(tmp_path):
     def make(name: str) -> Product:
         package = str(tmp_path / "lib" / "ringfence")
-        shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("hot-*"))
         relative, text = FAULTS[name]
         path = os.path.join(package, relative)
         with open(path, "w" if text is None else "a", encoding="utf-8") as file:

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from tests.support import users
 from tests.support.product import TIMEOUT, Product, needs_engine, needs_mounts, product_fixture  # noqa: F401 - a fixture
 
 pytestmark = needs_engine
@@ -612,3 +613,87 @@ def test_hooks_of_a_repository_are_held_and_those_of_a_new_one_moved(product):
     assert not os.path.exists(product.path("ws/.git/hooks/pre-commit"))
     told = _shell(product, "-c", "echo '#!/bin/sh' > .git/hooks/pre-commit")
     assert "[guard.git-hooks]" in told.complaint
+
+
+# --- as an ordinary user ------------------------------------------------------------------------------
+
+
+@pytest.fixture(name="someone", scope="module")
+def _someone():
+    if "user" not in users.names() and os.geteuid() == 0:
+        pytest.skip("no interpreter or account that is not root's")
+    with users.someone("user" if os.geteuid() == 0 else "self") as one:
+        yield one
+
+
+@pytest.fixture(name="theirs")
+def _theirs(someone):
+    """The product in the hands of a user who is not root."""
+    with users.open_folder(someone) as base:
+        made = Product(
+            base, os.path.join(someone.checkout, "src/ringfence/start.py"), someone.python, someone.popen()
+        )
+        subprocess.run(["chown", "-R", f"{someone.uid}:{someone.gid}", base], check=True, timeout=TIMEOUT)
+        yield made
+        subprocess.run(["rm", "-rf", f"/tmp/ringfence-{someone.uid}"], timeout=TIMEOUT)
+
+
+def _own(product: Product, name: str, text: str, mode: int, someone) -> None:
+    path = product.write(name, text)
+    os.chown(path, someone.uid, someone.gid)
+    os.chmod(path, mode)
+
+
+def test_a_users_command_is_fenced(theirs, someone):
+    _own(theirs, "ws/target", f"{theirs.out}/a\n", 0o644, someone)
+    line = f"touch a; {UNREAD}"
+    alone = subprocess.run(["/bin/sh", "-c", line], cwd=theirs.ws, timeout=TIMEOUT, **someone.popen())
+    assert alone.returncode == 0
+    assert os.listdir(theirs.out) == ["a"]
+    for name in ("out/a", "ws/a"):
+        os.unlink(theirs.path(name))
+    done = _run(theirs, "/bin/sh", "-c", line)
+    assert done.status == 1, done
+    assert os.listdir(theirs.out) == []
+    assert os.path.exists(theirs.path("ws/a"))
+
+
+@pytest.mark.parametrize("line", ["cat closed", "echo x > closed", "ls closed.d", "rm closed.d/x"])
+def test_a_users_own_closed_file_is_no_refusal_of_ours(theirs, someone, line):
+    _own(theirs, "ws/closed", "x", 0, someone)
+    os.mkdir(theirs.path("ws/closed.d"), 0)
+    os.chown(theirs.path("ws/closed.d"), someone.uid, someone.gid)
+    path = theirs.path("said")
+    for door in (
+        ("run", "--workspace", theirs.ws, "--", "sh", "-c", line),
+        ("shell", "--workspace", theirs.ws, "-c", line),
+    ):
+        with open(path, "wb") as file:
+            done = subprocess.run(
+                theirs.words(*door), stdin=subprocess.DEVNULL, stdout=file, stderr=file, cwd=theirs.ws, env=theirs.env,
+                timeout=TIMEOUT, **theirs.popen,
+            )  # fmt: skip
+        with open(path, encoding="utf-8") as file:
+            said = file.read()
+        assert done.returncode != 0
+        assert "ermission denied" in said
+        assert "ringfence" not in said
+
+
+def test_a_file_that_is_roots_is_no_refusal_of_ours(theirs):
+    path = theirs.path("said")
+    with open(path, "wb") as file:
+        done = subprocess.run(
+            theirs.words("run", "--workspace", theirs.ws, "--", "sh", "-c", "echo x > /etc/not-mine"),
+            stdin=subprocess.DEVNULL,
+            stderr=file,
+            cwd=theirs.ws,
+            env=theirs.env,
+            timeout=TIMEOUT,
+            **theirs.popen,
+        )
+    with open(path, encoding="utf-8") as file:
+        said = file.read()
+    assert done.returncode != 0
+    assert "/etc/not-mine" in said
+    assert "ringfence" not in said

@@ -394,13 +394,13 @@ def _by_fnmatch(pattern: str, name: str) -> bool:
     return re.fullmatch(fnmatch.translate(pattern), name, re.DOTALL) is not None
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(st.text(alphabet="ab.*?", max_size=8), _NAME)
 def test_stars_and_question_marks_match_as_fnmatch_does(pattern, name):
     assert match_name(pattern, name) == _by_fnmatch(pattern, name)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(
     st.lists(
         st.one_of(
@@ -453,7 +453,7 @@ _GLOBS = st.builds(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(st.one_of(_ZONES, _GLOBS), max_size=5), _PATHS, st.sampled_from(list(Op)), st.randoms())
 def test_the_order_of_rules_never_matters(entries, path, op, random):
     shuffled = list(entries)
@@ -462,7 +462,7 @@ def test_the_order_of_rules_never_matters(entries, path, op, random):
     assert judge(Index(policy(*shuffled)), op, at(path)).verdict is one
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     st.lists(st.one_of(_ZONES, _GLOBS), max_size=4),
     st.one_of(_ZONES, _GLOBS),
@@ -492,7 +492,7 @@ def _slow_nearest(made: Policy, path: str) -> tuple[int, int]:
     return best
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(st.one_of(_ZONES, _GLOBS), max_size=6), _PATHS)
 def test_the_index_finds_what_a_plain_look_at_every_rule_finds(entries, path):
     made = policy(*entries)

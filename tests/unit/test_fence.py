@@ -170,6 +170,12 @@ def test_a_hard_link_out_of_the_fence_is_a_write_out_of_the_fence(tree):
     assert fence.check("hard", Op.READ).verdict is Verdict.ALLOW
     assert fence.check("hard", Op.DELETE).verdict is Verdict.ALLOW
     assert fence.check("twin").verdict is Verdict.ALLOW
+    # Behind a folder that is not there, the kernel's way leads to a new file, and a program that folds `..` in the
+    # text reaches the linked one.
+    (tree / "ws" / "sub" / "deep").mkdir()
+    os.symlink("sub/deep", tree / "ws" / "inner")
+    assert fence.check("inner/none/../../hard").code == "hardlink.outside"
+    assert fence.check("inner/none/../../twin").verdict is Verdict.ALLOW
 
 
 def test_the_quick_way_and_the_whole_walk_agree(tree):
