@@ -23,6 +23,7 @@ from ringfence.records import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from ringfence.model import Confinement, Glob, Policy, Zone
     from ringfence.pipelines.git_vet import Vet
@@ -40,14 +41,25 @@ class Absent(Record):
 class Watch:
     """The state before a command, and what to do after it. Its descriptors live as long as the process."""
 
-    __slots__ = ("_absent", "_folders", "_globs", "_links", "_placed", "_policy", "_store", "_vets")
+    __slots__ = (
+        "_absent",
+        "_folders",
+        "_globs",
+        "_links",
+        "_placed",
+        "_policy",
+        "_store",
+        "_vets",
+        "_writable",
+    )
 
     def __init__(self, policy: Policy, wanted: Confinement, placed: Callable[[Glob], list[str]]) -> None:
-        """`placed` names the paths that a pattern covers at the top of its tree."""
+        """`placed` names the paths that a pattern covers from the top of its tree."""
         self._policy = policy
         self._placed = placed
         self._store = f"{policy.folders.state}/moved/{getpid()}" if policy.folders.state else ""
-        roots = sorted((zone.root for zone in wanted.writable), key=len, reverse=True)
+        self._writable = tuple(zone.root for zone in wanted.writable)
+        roots = sorted(self._writable, key=len, reverse=True)
         self._folders = {root: fd for root in roots if (fd := beneath.open_folder(root)) >= 0}
         self._absent = tuple(
             found for z in wanted.absent if z.access is not Access.WRITE and (found := self._placed_below(z))
@@ -55,18 +67,66 @@ class Watch:
         self._globs = tuple(
             (glob, frozenset(placed(glob)))
             for glob in policy.globs
-            if glob.audience is not Audience.TEXT and any(c in glob.parts[-1] for c in "*?[")
+            if glob.audience is not Audience.TEXT and any(c in part for part in glob.parts for c in "*?[")
         )
         self._links = frozenset(self._first_links())
         self._vets: tuple[Vet, ...] = ()
         if policy.restricted:
-            from ringfence.pipelines.git_vet import Vet
+            from ringfence.pipelines.git_vet import Vet, repositories
 
             self._vets = tuple(
-                Vet(policy, root, self._folders[root], self._store)
+                Vet(policy, root, top, self._store, parts, self._inside_of(root))
                 for root in policy.workspace
-                if root in self._folders
+                if (top := self._folders.get(root, -1)) >= 0
+                for parts in repositories(top, root)
             )
+
+    def _inside_of(self, root: str) -> Callable[[str], bool]:
+        """Whether a local path in a config of `root` lies where an agent may write. Unresolvable counts as inside."""
+
+        def inside(text: str) -> bool:
+            from ringfence.pipelines.compose import resolve
+
+            site = resolve(text if text.startswith("/") else f"{root}/{text}")
+            path = getattr(site, "path", "")
+            return not path or any(
+                path == tree or path.startswith(tree.rstrip("/") + "/") for tree in self._writable
+            )
+
+        return inside
+
+    def record(self) -> dict[str, object]:
+        """What `resume` needs if this process is killed: all that was seen before the command began."""
+        return {
+            "absent": [[a.root, list(a.parts), a.rule] for a in self._absent],
+            "globs": [["/".join((g.base, *g.parts)), sorted(known)] for g, known in self._globs],
+            "links": [list(link) for link in self._links],
+            "vets": [[v.root, list(v.parts), v.is_new, v.identity] for v in self._vets],
+        }
+
+    def begin(self) -> None:
+        """Write down what counts as good, before the command runs."""
+        for vet in self._vets:
+            vet.keep()
+
+    def resume(self, record: dict[str, Any]) -> None:
+        """Become the watch of a command whose watcher was killed."""
+        self._absent = tuple(
+            Absent(root, self._folders[root], tuple(parts), rule)
+            for root, parts, rule in record["absent"]
+            if root in self._folders
+        )
+        known = {pattern: frozenset(paths) for pattern, paths in record["globs"]}
+        self._globs = tuple(
+            (glob, known[key])
+            for glob, _ in self._globs
+            if (key := "/".join((glob.base, *glob.parts))) in known
+        )
+        self._links = frozenset((root, name) for root, name in record["links"])
+        seen = {(root, tuple(parts)): (new, identity) for root, parts, new, identity in record["vets"]}
+        self._vets = tuple(vet for vet in self._vets if (vet.root, vet.parts) in seen)
+        for vet in self._vets:
+            vet.resume(*seen[vet.root, vet.parts])
 
     def _placed_below(self, zone: Zone) -> Absent | None:
         for root, folder in self._folders.items():

@@ -53,6 +53,20 @@ def open_folder(path: str, at: int | None = None) -> int:
         return -1
 
 
+def folder_at(root: int, parts: Sequence[str]) -> int:
+    """A descriptor on the folder at `parts` below `root`; -1 if there is none or a link stands on the way."""
+    from posix import dup
+
+    here = dup(root)
+    for part in parts:
+        below = open_folder(part, here)
+        close(here)
+        if below < 0:
+            return -1
+        here = below
+    return here
+
+
 class Reached(Record):
     """Where a walk ended. `folder` is a descriptor (the caller closes it), `name` the entry in it.
 
@@ -205,6 +219,7 @@ __all__ = [
     "Reached",
     "content",
     "entry",
+    "folder_at",
     "is_folder",
     "is_link",
     "move_away",

@@ -78,21 +78,30 @@ def _placed(policy: Policy) -> list[Zone]:
     return zones
 
 
+_MOST_PLACED = 256  # matches of one pattern that are held; a tree with more is reported by the hook only
+
+
 def placed(glob: Glob) -> list[str]:
-    """The paths that a pattern names at the top of its tree: its literal one, or those its wildcard matches now."""
-    folder = "/".join((glob.base.rstrip("/"), *glob.parts[:-1]))
-    last = glob.parts[-1]
-    if any(c in part for part in glob.parts[:-1] for c in "*?["):
-        return []
-    if not any(c in last for c in "*?["):
-        root = f"{folder}/{last}"
-        return [] if glob.exact and _is_folder(root) else [root]
+    """The paths that a pattern names from the top of its tree: wildcards by what is there, the rest literally."""
+    found = [glob.base.rstrip("/")]
+    for part in glob.parts:
+        if any(c in part for c in "*?["):
+            found = [f"{folder}/{name}" for folder in found for name in _matching(folder, part)][
+                :_MOST_PLACED
+            ]
+        else:
+            found = [f"{folder}/{part}" for folder in found]
+    return [path for path in found if not (glob.exact and _is_folder(path))]
+
+
+def _matching(folder: str, pattern: str) -> list[str]:
     try:
         names = listdir(folder.encode("utf-8", "surrogateescape"))
     except OSError:
         return []
-    texts = [name.decode("utf-8", "surrogateescape") for name in names]
-    return [f"{folder}/{name}" for name in sorted(texts) if match_name(last, name)]
+    return [
+        text for name in sorted(names) if match_name(pattern, text := name.decode("utf-8", "surrogateescape"))
+    ]
 
 
 def _exists(path: str) -> bool:
@@ -227,7 +236,11 @@ def run_confined(
     `env` is what the program will see. `told` gets the report of what really holds, before the
     program starts; `meanwhile` runs beside the child that builds its fence.
     """
+    from ringfence.pipelines import pending
+
     wanted = confinement(policy, files)
+    for line in pending.recover(policy, wanted):
+        _say(line)
     watches: list[Watch] = []
     missed: list[str] = []
     seen: list[EnforcementReport] = []
@@ -238,6 +251,8 @@ def run_confined(
             from ringfence.pipelines.aftermath import Watch as Aftermath
 
             watches.append(Aftermath(policy, wanted, placed))
+            watches[0].begin()
+            pending.begin(policy, watches[0])
             if meanwhile is not None:
                 meanwhile()
 
@@ -250,9 +265,8 @@ def run_confined(
 
     def ended(status: int) -> None:
         for line in watches[0].after():
-            from ringfence.pipelines.say import complain
-
-            complain(f"ringfence: after the fact: {line}")
+            _say(line)
+        pending.end(policy)
         if after is not None:
             after(status)
 
@@ -267,6 +281,12 @@ def run_confined(
             f"nothing was run: the {engine} engine is not to be had here", "ringfence doctor"
         )
     return Ran(outcome, seen[-1] if seen else None, tuple(missed))
+
+
+def _say(line: str) -> None:
+    from ringfence.pipelines.say import complain
+
+    complain(f"ringfence: after the fact: {line}")
 
 
 def end(policy: Policy, ran: Ran) -> int:

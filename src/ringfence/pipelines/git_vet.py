@@ -29,7 +29,7 @@ from ringfence.pipelines.session import digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ringfence.model import Policy
 
@@ -39,24 +39,46 @@ _OBEYED = (("commondir",), ("config.worktree",), ("info", "attributes"))
 
 
 class Vet:
-    """One workspace. `is_new`: it had no `.git` when the command began."""
+    """One repository of a workspace. `is_new`: the workspace had no `.git` when the command began."""
 
-    __slots__ = ("_before", "_git", "_kept", "_mode", "_said", "_store", "_top", "is_new", "root", "vets")
+    __slots__ = (
+        "_before", "_git", "_inside", "_kept", "_mode", "_said", "_store", "_top", "identity", "is_new", "parts", "root",
+        "vets",
+    )  # fmt: skip
 
-    def __init__(self, policy: Policy, root: str, top: int, store: str) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        root: str,
+        top: int,
+        store: str,
+        parts: tuple[str, ...] = (".git",),
+        inside: Callable[[str], bool] | None = None,
+    ) -> None:
+        """`parts` lead from the workspace `root` (descriptor `top`) to the folder that holds `config`."""
         self.root = root
+        self.parts = parts
         self._top = top
         self._store = store
+        self._inside = inside
         self.vets = policy.git_config == "vet"
-        self._git = beneath.open_folder(".git", top)
-        self.is_new = beneath.entry(top, ".git") is None
+        self._git = beneath.folder_at(top, parts)
+        self.is_new = parts == (".git",) and beneath.entry(top, ".git") is None
+        self.identity = [fstat(self._git).st_dev, fstat(self._git).st_ino] if self._git >= 0 else [0, 0]
         state = policy.folders.state
-        self._kept = f"{state}/vetted/{digest(root):016x}" if state else ""
+        self._kept = f"{state}/vetted/{digest('/'.join((root, *parts))):016x}" if state else ""
         self._said: list[str] = []
         self._before: bytes | None = None
         self._mode = 0o644
         if self._git >= 0 and self.vets:
             self._begin()
+
+    def resume(self, is_new: bool, identity: list[int]) -> None:
+        """Go on for a command whose watcher was killed: what it had seen at its start, as it wrote it down."""
+        self.is_new = is_new
+        self.identity = identity
+        self._said = []
+        self._before = None if is_new else _read_own(self._kept)
 
     def _begin(self) -> None:
         st = beneath.entry(self._git, _CONFIG)
@@ -69,17 +91,27 @@ class Vet:
             return
         self._before = now
         if kept is not None and kept != now:
-            keys = _changed(kept, now)
+            keys = self._changed(kept, now)
             if keys:
                 self._said.append(
                     f"{self._path(_CONFIG)}: {', '.join(keys)} changed since the last fenced command ended; "
                     "if that was not you, a job it left behind did it: look at it before you run git"
                 )
-        if kept != now:
-            _write_own(self._kept, now)
+
+    def keep(self) -> None:
+        """Write down the text that counts as good, before the command runs."""
+        if self._before is not None and _read_own(self._kept) != self._before:
+            _write_own(self._kept, self._before)
+
+    def _changed(self, before: bytes, now: bytes | None) -> tuple[str, ...]:
+        """The keys that changed and can name code; the file itself where git would not read it."""
+        from ringfence.policy.git_config import forbidden, parse
+
+        new = parse(now) if now is not None else None
+        return forbidden(parse(before) or {}, new, self._inside) if new is not None else ("the file itself",)
 
     def _path(self, *parts: str) -> str:
-        return shown("/".join((self.root.rstrip("/"), ".git", *parts)))
+        return shown("/".join((self.root.rstrip("/"), *self.parts, *parts)))
 
     def after(self) -> list[str]:
         """What was found and done, a line each."""
@@ -91,16 +123,25 @@ class Vet:
         return said
 
     def _look_at_old(self) -> Iterator[str]:
-        st = beneath.entry(self._top, ".git")
-        if st is None or not beneath.same(st, fstat(self._git)):
-            yield from self._replaced(st is not None)
+        st = fstat(self._git)
+        now_there = beneath.folder_at(self._top, self.parts)
+        held = (
+            now_there >= 0 and beneath.same(fstat(now_there), st) and [st.st_dev, st.st_ino] == self.identity
+        )
+        if now_there >= 0:
+            close(now_there)
+        if not held:
+            if self.parts == (".git",):
+                yield from self._replaced(beneath.entry(self._top, ".git") is not None)
+            else:
+                yield f"{self._path()} is no longer the folder that stood there: look at it before you run git"
             return
         if not self.vets:
             return
         now = beneath.content(self._git, _CONFIG)
         if now == self._before:
             return
-        keys = _changed(self._before or b"", now)
+        keys = self._changed(self._before or b"", now)
         if not keys:
             _write_own(self._kept, now or b"")
             return
@@ -178,11 +219,11 @@ class Vet:
             return
         now = beneath.content(git, _CONFIG)
         values = parse(now) if now is not None else None
-        keys = forbidden({}, values) if values is not None else ("the file itself",)
+        keys = forbidden({}, values, self._inside) if values is not None else ("the file itself",)
         if not keys:
             _write_own(self._kept, now or b"")
             return
-        clean = harmless(values or {"core.repositoryformatversion": ("0",)})
+        clean = harmless(values or {"core.repositoryformatversion": ("0",)}, self._inside)
         if beneath.put(git, _CONFIG, clean, self._mode):
             _write_own(self._kept, clean)
             yield (
@@ -193,12 +234,84 @@ class Vet:
             yield f"{self._path(_CONFIG)}: {', '.join(keys)} can name code, and could NOT be taken out"
 
 
-def _changed(before: bytes, now: bytes | None) -> tuple[str, ...]:
-    """The keys that changed and can name code; the file itself where git would not read it."""
-    from ringfence.policy.git_config import forbidden, parse
+_MOST_REPOSITORIES = 64
+_DEEPEST = 3  # levels of names below `modules`: a submodule's name may hold slashes
 
-    new = parse(now) if now is not None else None
-    return forbidden(parse(before) or {}, new) if new is not None else ("the file itself",)
+
+def repositories(top: int, root: str) -> list[tuple[str, ...]]:
+    """The ways from a workspace to the folders of its repository that git reads a config from, `.git` first.
+
+    `.git` itself, what a `.git` file inside the workspace points at, a workspace that is a bare repository, and the
+    submodules' folders. Links are not followed; repositories deeper in the tree are not looked for.
+    """
+    found: list[tuple[str, ...]] = [(".git",)]
+    pointer = beneath.content(top, ".git")
+    if pointer is not None and pointer.startswith(b"gitdir:"):
+        found.extend(
+            _pointed(top, root, pointer[len(b"gitdir:") :].strip().decode("utf-8", "surrogateescape"))
+        )
+    if beneath.entry(top, "HEAD") and beneath.entry(top, "objects") and beneath.entry(top, _CONFIG):
+        found.append(())
+    for base in list(found):
+        found.extend(_modules(top, (*base, "modules"), _DEEPEST))
+    return list(dict.fromkeys(found))[:_MOST_REPOSITORIES]
+
+
+def _pointed(top: int, root: str, target: str) -> list[tuple[str, ...]]:
+    parts = _below(root, "", target)
+    if parts is None:
+        return []
+    found = [parts]
+    folder = beneath.folder_at(top, parts)
+    if folder >= 0:
+        common = beneath.content(folder, "commondir")
+        close(folder)
+        if common is not None:
+            text = common.strip().decode("utf-8", "surrogateescape")
+            shared = _below(root, "/".join(parts), text)
+            if shared is not None:
+                found.append(shared)
+    return found
+
+
+def _below(root: str, at: str, target: str) -> tuple[str, ...] | None:
+    """The way from `root` to `target`, as text; None if it leads out. A link on it is refused when it is walked."""
+    prefix = root.rstrip("/") + "/"
+    if target.startswith("/"):
+        if not target.startswith(prefix):
+            return None
+        target, at = target[len(prefix) :], ""
+    out: list[str] = []
+    for part in f"{at}/{target}".split("/"):
+        if part == "..":
+            if not out:
+                return None
+            out.pop()
+        elif part and part != ".":
+            out.append(part)
+    return tuple(out)
+
+
+def _modules(top: int, parts: tuple[str, ...], deep: int) -> list[tuple[str, ...]]:
+    folder = beneath.folder_at(top, parts)
+    if folder < 0:
+        return []
+    found: list[tuple[str, ...]] = []
+    try:
+        for name in beneath.names(folder)[:_MOST_REPOSITORIES]:
+            below = beneath.open_folder(name, folder)
+            if below < 0:
+                continue
+            is_repository = beneath.entry(below, _CONFIG) is not None
+            close(below)
+            if is_repository:
+                found.append((*parts, name))
+                found.extend(_modules(top, (*parts, name, "modules"), deep - 1) if deep else [])
+            elif deep:
+                found.extend(_modules(top, (*parts, name), deep - 1))
+    finally:
+        close(folder)
+    return found
 
 
 def _where(folder: int) -> str:

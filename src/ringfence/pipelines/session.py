@@ -7,7 +7,20 @@ own for the call. Hot: built-in modules only.
 from __future__ import annotations
 
 from _stat import S_ISDIR
-from posix import geteuid, getpid, lstat, mkdir, rmdir
+from posix import (
+    O_CLOEXEC,
+    O_DIRECTORY,
+    O_NOFOLLOW,
+    O_RDONLY,
+    close,
+    fstat,
+    geteuid,
+    getpid,
+    lstat,
+    mkdir,
+    open,
+    rmdir,
+)
 
 from ringfence.errors import NotEnforcedError, UsageError
 from ringfence.model import Access, Located, Rule, Zone, ZoneKind
@@ -18,6 +31,7 @@ if TYPE_CHECKING:
 
     from ringfence.model import Policy, Site
 
+_BASE_RULE = Rule("temp.base", "built in")
 _TEMP_RULE = Rule("temp", "built in")
 _SHARED_RULE = Rule("temp.shared", "built in")
 _SCRATCH_RULE = Rule("scratch", "built in")
@@ -105,6 +119,8 @@ def with_session(policy: Policy, name: str) -> Policy:
     if not policy.restricted:
         return policy
     zones = list(policy.zones)
+    # Whoever may write /tmp may still not replace the folder of everybody's temp folders.
+    zones.append(Zone(temp_base(), Access.READ, ZoneKind.OWN, _BASE_RULE))
     if policy.temp == "private":
         zones.append(Zone(temp_folder(name), Access.WRITE, ZoneKind.TEMP, _TEMP_RULE))
     elif policy.temp == "shared":
@@ -199,16 +215,37 @@ def _make_own(policy: Policy) -> None:
             make_parents(zone.root)
 
 
+def _open_base() -> int:
+    """A descriptor on the folder of all temp folders; -1 unless it is a real folder, ours, and nobody else's to write.
+
+    It lies in a folder that others can write (/tmp): a link or a stranger's folder in its place leads nowhere.
+    """
+    try:
+        fd = open(temp_base(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    except OSError:
+        return -1
+    st = fstat(fd)
+    if st.st_uid != geteuid() or st.st_mode & 0o022:
+        close(fd)
+        return -1
+    return fd
+
+
 def end(name: str) -> None:
     """Remove what a session owned, at its end. Nearly always empty, and then without the 7 ms that shutil costs."""
+    base = _open_base()
+    if base < 0:
+        return
     try:
-        rmdir(temp_folder(name))
+        rmdir(name, dir_fd=base)
     except FileNotFoundError:
         return
     except OSError:
         import shutil
 
-        shutil.rmtree(temp_folder(name), ignore_errors=True)
+        shutil.rmtree(name, ignore_errors=True, dir_fd=base)
+    finally:
+        close(base)
 
 
 def sweep(keep: str, age: float = 7 * 86_400.0) -> None:
@@ -217,18 +254,22 @@ def sweep(keep: str, age: float = 7 * 86_400.0) -> None:
     import shutil
     import time
 
-    base = temp_base()
+    base = _open_base()
+    if base < 0:
+        return
     try:
-        entries = list(os.scandir(base))
+        for name in os.listdir(base):
+            if name == keep:
+                continue
+            st = os.stat(name, dir_fd=base, follow_symlinks=False)
+            kind, _, number = name.partition("-")
+            if kind == "call" and number.isdigit():
+                stale = not os.path.exists(f"/proc/{number}")
+            else:
+                stale = time.time() - st.st_mtime > age
+            if stale and S_ISDIR(st.st_mode):
+                shutil.rmtree(name, ignore_errors=True, dir_fd=base)
     except OSError:
         return
-    for entry in entries:
-        if entry.name == keep or not entry.is_dir(follow_symlinks=False):
-            continue
-        kind, _, number = entry.name.partition("-")
-        if kind == "call" and number.isdigit():
-            stale = not os.path.exists(f"/proc/{number}")
-        else:
-            stale = time.time() - entry.stat(follow_symlinks=False).st_mtime > age
-        if stale:
-            shutil.rmtree(entry.path, ignore_errors=True)
+    finally:
+        close(base)

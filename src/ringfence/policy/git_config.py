@@ -10,7 +10,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 _PLAIN = {
     "user": ("name", "email", "useconfigonly"),
@@ -184,8 +184,12 @@ def _value(source: _Scanner) -> str:
         kept = len(out)
 
 
-def may_write(key: str, value: str) -> bool:
-    """Whether everyday git may set `key` to `value` without anybody looking."""
+def may_write(key: str, value: str, inside: Callable[[str], bool] | None = None) -> bool:
+    """Whether everyday git may set `key` to `value` without anybody looking.
+
+    `inside` says whether a local path lies in a tree that an agent may write: a repository there has the agent's hooks,
+    and a push to it runs them. Without it every local path counts as such.
+    """
     section, _, rest = key.partition(".")
     sub, _, name = rest.rpartition(".")
     if section in _FREE:
@@ -193,30 +197,50 @@ def may_write(key: str, value: str) -> bool:
     names = _BELOW.get(section) if sub else _PLAIN.get(section)
     if not names or name not in names:
         return False
+    if name in {"remote", "pushremote"}:
+        # A name of a remote, or `.`; git takes an address here as well.
+        return not any(c in value for c in "/:\\") and not value.startswith("-")
+    if name not in _ADDRESSES:
+        return True
     # `ext::sh -c …` and other `helper::address` forms name a program; a dash would be read as an option.
-    return name not in _ADDRESSES or ("::" not in value and not value.startswith("-"))
+    if "::" in value or value.startswith("-"):
+        return False
+    local = _local_path(value)
+    return local is None or (inside is not None and not inside(local))
 
 
-def forbidden(before: Mapping[str, Values], after: Mapping[str, Values]) -> tuple[str, ...]:
+def _local_path(address: str) -> str | None:
+    """The path of an address that is on this machine; None for `scheme://…` and `host:path` (git-clone(1))."""
+    if address.startswith("file://"):
+        return address[len("file://") :]
+    if "://" in address:
+        return None
+    host, colon, _ = address.partition(":")
+    return None if colon and "/" not in host else address
+
+
+def forbidden(
+    before: Mapping[str, Values], after: Mapping[str, Values], inside: Callable[[str], bool] | None = None
+) -> tuple[str, ...]:
     """The keys that a change set, removed or altered and that can name code. Both as `parse` gives them."""
     changed = [key for key in {**before, **after} if before.get(key) != after.get(key)]
     return tuple(
         sorted(
             key
             for key in changed
-            if not all(may_write(key, value) for value in (*after.get(key, ()), *before.get(key, ())))
+            if not all(may_write(key, value, inside) for value in (*after.get(key, ()), *before.get(key, ())))
         )
     )
 
 
-def harmless(values: Mapping[str, Values]) -> bytes:
+def harmless(values: Mapping[str, Values], inside: Callable[[str], bool] | None = None) -> bytes:
     """A config text with only the keys that everyday git may write, for a repository that was made just now."""
     lines: list[str] = []
     section = ""
     for key, given in values.items():
         head, _, rest = key.partition(".")
         sub, _, name = rest.rpartition(".")
-        kept = [value for value in given if may_write(key, value)]
+        kept = [value for value in given if may_write(key, value, inside)]
         if not kept:
             continue
         title = f'[{head} "{_escaped(sub)}"]' if sub else f"[{head}]"

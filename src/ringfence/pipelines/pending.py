@@ -1,0 +1,119 @@
+"""The journal of commands that are running: what their watcher saw at the start, in the state folder.
+
+A fenced program may kill its watcher, and power may fail. So what is to be looked at afterwards is written down before
+the program starts; the next command that starts finds the record of a watcher that is gone and looks in its place.
+"""
+
+from __future__ import annotations
+
+from posix import (
+    O_CLOEXEC,
+    O_CREAT,
+    O_NOFOLLOW,
+    O_TRUNC,
+    O_WRONLY,
+    close,
+    getpid,
+    kill,
+    listdir,
+    open,
+    rename,
+    unlink,
+    write,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ringfence.model import Confinement, Policy
+    from ringfence.pipelines.aftermath import Watch
+
+_FOLDER = "pending"
+
+
+def _folder(policy: Policy) -> str:
+    return f"{policy.folders.state}/{_FOLDER}" if policy.folders.state else ""
+
+
+def begin(policy: Policy, watch: Watch) -> None:
+    """Write the record. A state folder that cannot be written costs only this; the watch itself stands."""
+    from ringfence.pipelines.session import make_parents
+    from ringfence.policy.jsonscan import dumps
+
+    folder = _folder(policy)
+    if not folder or not policy.restricted:
+        return
+    path = f"{folder}/{getpid()}"
+    body = dumps(watch.record()).encode("ascii", "replace")
+    flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC
+    try:
+        try:
+            fd = open(path + ".new", flags, 0o600)
+        except FileNotFoundError:
+            make_parents(folder)
+            fd = open(path + ".new", flags, 0o600)
+        try:
+            write(fd, body)
+        finally:
+            close(fd)
+        rename(path + ".new", path)
+    except OSError:
+        return
+
+
+def end(policy: Policy) -> None:
+    folder = _folder(policy)
+    if folder:
+        try:
+            unlink(f"{folder}/{getpid()}")
+        except OSError:
+            return
+
+
+def recover(policy: Policy, wanted: Confinement) -> list[str]:
+    """Look in the place of every watcher that is gone; a line for each thing found."""
+    folder = _folder(policy)
+    if not folder:
+        return []
+    try:
+        names = listdir(folder)
+    except OSError:
+        return []
+    orphans = [name for name in names if name.isdigit() and int(name) != getpid() and not _lives(int(name))]
+    if not orphans:
+        return []
+    from ringfence.pipelines import beneath
+    from ringfence.pipelines.aftermath import Watch
+    from ringfence.pipelines.confine import placed
+    from ringfence.policy.jsonscan import loads
+
+    said: list[str] = []
+    at = beneath.open_folder(folder)
+    for name in orphans if at >= 0 else ():
+        text = beneath.content(at, name)
+        # Taken out first: of two that start at once, one looks.
+        try:
+            unlink(f"{folder}/{name}")
+        except OSError:
+            continue
+        try:
+            record = loads(text or b"")
+            mine = {root for root, *_ in record["vets"]} | {root for root, *_ in record["absent"]}
+            if not mine & set(policy.workspace):
+                continue
+            watch = Watch(policy, wanted, placed)
+            watch.resume(record)
+            said.extend(f"(of an earlier command whose watcher was killed) {line}" for line in watch.after())
+        except (ValueError, KeyError, TypeError):
+            continue  # cut short by a full disk or a power loss before it was whole
+    return said
+
+
+def _lives(pid: int) -> bool:
+    """A number that was given to another process keeps its record until that one is gone too."""
+    try:
+        kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
