@@ -364,7 +364,7 @@ def judge_read(index: Index, zone: Zone | Glob | None, path: str) -> Decision:
                 Verdict.ALLOW, "allow.read", path, index.policy.default, "reads are free", Op.READ
             )
         why = f"reading {shown(path)}: it lies outside the workspace {_roots_text(index)} and every readable zone"
-        hint = f'grant it: [[zone]] path = {toml_text(_grant(path))} access = "read", or reads = "anywhere"'
+        hint = f'grant it: [[zone]] path = {toml_text(path)} access = "read", or reads = "anywhere"'
         return Decision(Verdict.DENY, "outside.read", path, index.policy.default, why, Op.READ, hint)
     if zone.access is Access.NONE:
         why = f"reading {shown(path)}: the policy grants no access to {_name_of(zone)}"
@@ -456,14 +456,9 @@ def toml_text(text: str) -> str:
     return '"' + "".join(out) + '"'
 
 
-def _grant(path: str) -> str:
-    cut = path.rfind("/")
-    return path[:cut] if cut > 0 else path
-
-
 def _way_out(index: Index, path: str) -> str:
     if path.startswith(("/tmp/", "/var/tmp/")):  # noqa: S108 - a name in a message, nothing is opened
         for zone in index.policy.zones:
             if zone.kind is ZoneKind.TEMP:
                 return f"use $TMPDIR, which is {zone.root} here"
-    return f'a person may grant it: [[zone]] path = {toml_text(_grant(path))} access = "write"'
+    return f'a person may grant it: [[zone]] path = {toml_text(path)} access = "write"'

@@ -231,6 +231,11 @@ class Decision(Record):
     op: Op = Op.WRITE
     hint: str = ""
 
+    @property
+    def allowed(self) -> bool:
+        """Whether the verdict is ALLOW. A decision itself is always true: never test it bare."""
+        return self.verdict is Verdict.ALLOW
+
 
 class PathUse(Record):
     """One path as the agent wrote it, and what would be done to it."""

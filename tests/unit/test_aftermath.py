@@ -292,9 +292,13 @@ def test_a_config_that_became_a_folder_is_put_back(rig):
 
 def test_what_a_background_job_changed_between_two_commands_is_said(rig):
     path = rig.write("ws/.git/config", CONFIG)
-    assert _watch(rig).after() == []
+    first = _watch(rig)
+    first.begin()
+    assert first.after() == []
     rig.write("ws/.git/config", CONFIG + "[core]\n\tfsmonitor = ./x\n")
-    (line,) = _watch(rig).after()
+    watch = _watch(rig)
+    watch.begin()
+    (line,) = watch.after()
     assert "core.fsmonitor changed since the last fenced command ended" in line
     assert "fsmonitor" in _read(path)  # it may have been the owner: said, not put back
     assert _watch(rig).after() == []

@@ -48,7 +48,7 @@ def test_check(product):
     }
     assert outside["rule"] == {"id": "default", "source": "built in", "line": None}
     assert (outside["verdict"], outside["code"], outside["path"]) == ("deny", "outside.write", "/etc/x")
-    assert outside["hint"] == 'a person may grant it: [[zone]] path = "/etc" access = "write"'
+    assert outside["hint"] == 'a person may grant it: [[zone]] path = "/etc/x" access = "write"'
 
 
 def test_check_of_a_command(product):
@@ -340,5 +340,5 @@ def test_a_refusal_in_words(product):
         f"deny   ../out/a  ->  {product.out}/a  [outside.write]\n"
         f"       why:  deleting {product.out}/a: it lies outside the workspace {product.ws}\n"
         "       rule: built in (default)\n"
-        f'       next: a person may grant it: [[zone]] path = "{product.out}" access = "write"\n'
+        f'       next: a person may grant it: [[zone]] path = "{product.out}/a" access = "write"\n'
     )

@@ -125,7 +125,6 @@ HARMLESS = [
     ("core.autocrlf", "true"),
     ("init.defaultbranch", "x"),
     ("color.ui", "x"),
-    ("submodule.x.url", "../y"),
     ("extensions.objectformat", "sha256"),
 ]
 CODE = [

@@ -176,7 +176,7 @@ def test_the_reason_says_what_where_by_which_rule_and_what_next(tree):
     assert decision == "deny"
     assert reason == (
         f"ringfence deny [outside.read]: reading {tree.out}/a: it lies outside the workspace {tree.ws} and every "
-        f'readable zone. Rule: built in (default). Next: grant it: [[zone]] path = "{tree.out}" access = "read", '
+        f'readable zone. Rule: built in (default). Next: grant it: [[zone]] path = "{tree.out}/a" access = "read", '
         'or reads = "anywhere".'
     )
 

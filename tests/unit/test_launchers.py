@@ -118,11 +118,16 @@ def test_paths_are_made_absolute_before_they_are_written(tmp_path, monkeypatch):
 
 def test_only_our_own_program_is_replaced(tmp_path):
     path = str(tmp_path / "shell")
-    launchers.write_shell(path, Flags(("/w",)), "")
-    launchers.write_shell(path, Flags(("/x",)), "/bin/bash")
+    one, two = str(tmp_path / "w"), str(tmp_path / "x")
+    os.mkdir(one)
+    os.mkdir(two)
+    launchers.write_shell(path, Flags((one,)), "")
+    launchers.write_shell(path, Flags((two,)), "/bin/bash")
     with open(path, encoding="utf-8") as file:
         text = file.read()
-    assert "'/x'" in text
+    assert f"'{two}'" in text
+    with pytest.raises(UsageError, match="could replace it"):
+        launchers.write_shell(f"{two}/shell", Flags((two,)), "")
     assert "'--shell', '/bin/bash'" in text
     with open(path, "w", encoding="utf-8") as file:
         file.write("mine")

@@ -198,12 +198,19 @@ def test_among_files_of_several_workspaces_the_strictest_counts(rig):
 # --- which project file ----------------------------------------------------------------------------------
 
 
-def test_the_nearest_file_upward_is_the_project(rig):
-    rig.project('opaque = "deny"')
+def test_every_file_upward_counts_and_a_nearer_one_takes_nothing_away(rig):
+    """An agent can plant one in a folder below: it must not hide the outer one's rules."""
+    rig.project('opaque = "deny"\nworkspace = ["."]')
     os.makedirs(rig.path("ws/a/b"))
     assert rig.policy(cwd="ws/a/b").opaque is Verdict.DENY
     rig.write("ws/a/ringfence.toml", "")
-    assert rig.policy(cwd="ws/a/b").opaque is Verdict.ASK
+    policy = rig.policy(cwd="ws/a/b")
+    assert policy.opaque is Verdict.DENY
+    assert policy.workspace == (rig.path("ws"),)
+    rig.write("ws/a/ringfence.toml", 'workspace = ["."]')
+    assert rig.policy(cwd="ws/a/b").workspace == (rig.path("ws/a"),)
+    rig.write("ws/a/ringfence.toml", 'workspace = [".."]')
+    assert rig.policy(cwd="ws/a/b").workspace == (rig.path("ws"),)
 
 
 def test_a_given_workspace_decides_where_the_project_file_is(rig):
@@ -360,6 +367,11 @@ def test_the_workspace_of_an_untrusted_file(rig, user, text, cwd, roots, why):
     if user:
         rig.user(f"workspace = {user}".replace("@", rig.base))
     rig.project(f"workspace = {text}")
+    if not roots:
+        # Going on without any fence would be the last thing that whoever wrote the file expects.
+        with pytest.raises(PolicyError, match=why):
+            rig.policy(cwd=cwd)
+        return
     policy = rig.policy(cwd=cwd)
     assert [rig.short(root) for root in policy.workspace] == roots
     assert policy.restricted is bool(roots)

@@ -64,13 +64,15 @@ def test_the_zones_of_a_session():
     base = f"/tmp/ringfence-{os.geteuid()}"
     cache = session.cache_folder(policy())
     assert cache.startswith("/h/.cache/r/work/w-")
+    own = (base, "read", "own")
     assert _zones(session.with_session(policy(), "s")) == [
+        own,
         (f"{base}/s", "write", "temp"),
         (cache, "write", "cache"),
     ]
     shared = session.with_session(policy(temp="shared", caches="shared"), "s")
-    assert _zones(shared) == [(root, "write", "temp") for root in ("/tmp", "/var/tmp", "/dev/shm")]
-    assert _zones(session.with_session(policy(temp="none", caches="none"), "s")) == []
+    assert _zones(shared) == [own, *((root, "write", "temp") for root in ("/tmp", "/var/tmp", "/dev/shm"))]
+    assert _zones(session.with_session(policy(temp="none", caches="none"), "s")) == [own]
     assert session.with_session(policy(restricted=False), "s").zones == policy().zones
 
 

@@ -105,6 +105,8 @@ def _show(done: Installed, agent: str, verb: str, scope: str, as_json: bool) -> 
     out.lines([f"{agent}: {verb} {done.path}"])
     for check in done.checks:
         word = out.paint("ok  ", "green") if check.ok else out.paint("FAIL", "bold red")
+        if check.ok is None:
+            word = out.paint("?   ", "yellow")
         out.lines([f"  {word} {check.name} [{check.strength}]: {check.detail}"])
     if scope == "project" and done.checks:
         out.lines(

@@ -6,8 +6,8 @@ rule some engine can hold -> launch. Nothing is run below the policy's `minimum`
 
 from __future__ import annotations
 
-from _stat import S_ISDIR
-from posix import listdir, lstat
+from _stat import S_ISDIR, S_ISLNK
+from posix import O_CLOEXEC, O_CREAT, O_NOFOLLOW, O_WRONLY, close, listdir, lstat, open, statvfs
 from sys import platform
 
 from ringfence.decide import match_name
@@ -35,8 +35,12 @@ if TYPE_CHECKING:
     from ringfence.pipelines.aftermath import Watch
 
 
-def confinement(policy: Policy, files: Sequence[str] = ()) -> Confinement:
-    """What an engine must hold for a program under `policy`; `files` are single files it may write beside."""
+def confinement(policy: Policy, files: Sequence[str] = (), *, nested: bool = False) -> Confinement:
+    """What an engine must hold for a program under `policy`; `files` are single files it may write beside.
+
+    `nested`: this process may stand in a fence already; a read-only mount there is taken for held, since nobody inside
+    can change it (statvfs is the kernel's word, not an environment's).
+    """
     writable: list[Zone] = []
     carve_outs: list[Zone] = []
     masked: list[Zone] = []
@@ -53,9 +57,14 @@ def confinement(policy: Policy, files: Sequence[str] = ()) -> Confinement:
             absent.append(zone)
         else:
             (masked if zone.access is Access.NONE else carve_outs).append(zone)
-    for zone in _placed(policy):
+    for zone in (*_placed(policy), *_deep(policy)):
         there = _exists(zone.root)
+        if there and _through_link(zone.root, policy):
+            continue  # what lies behind is guarded by its own name; a link cannot be mounted on
         (absent if not there else masked if zone.access is Access.NONE else carve_outs).append(zone)
+    if nested:
+        # Inside another fence: what the kernel holds already needs no second hand, and could not be given one.
+        carve_outs = [zone for zone in carve_outs if not _is_read_only(zone.root)]
     roots = [zone.root for zone in writable]
     return Confinement(
         tuple(writable),
@@ -102,6 +111,66 @@ def _matching(folder: str, pattern: str) -> list[str]:
     return [
         text for name in sorted(names) if match_name(pattern, text := name.decode("utf-8", "surrogateescape"))
     ]
+
+
+_LOOK = 20_000  # directory entries looked at for patterns of the policy's own zones
+
+
+def _deep(policy: Policy) -> list[Zone]:
+    """Every match of the policy's own deep patterns (`**/.env`), in one bounded walk; none where there are none."""
+    globs = [g for g in policy.globs if g.deep and g.kind is ZoneKind.ZONE and g.access is not Access.WRITE]
+    if not globs:
+        return []
+    from os import scandir
+
+    found: list[Zone] = []
+    left = _LOOK
+    for base in dict.fromkeys(g.base for g in globs):
+        mine = [g for g in globs if g.base == base]
+        stack: list[tuple[bytes, tuple[str, ...]]] = [(base.encode("utf-8", "surrogateescape"), ())]
+        while stack and left > 0:
+            folder, names = stack.pop()
+            try:
+                entries = list(scandir(folder))
+            except OSError:
+                continue
+            for entry in entries:
+                left -= 1
+                here = (*names, entry.name.decode("utf-8", "surrogateescape"))
+                for glob in mine:
+                    tail = here[-len(glob.parts) :]
+                    if len(here) <= len(glob.parts) or not all(map(match_name, glob.parts, tail)):
+                        continue  # the ones at the top have been placed already
+                    root = entry.path.decode("utf-8", "surrogateescape")
+                    found.append(Zone(root, glob.access, glob.kind, glob.rule))
+                if entry.is_dir(follow_symlinks=False) and here[-1] != "node_modules":
+                    stack.append((entry.path, here))
+    return found
+
+
+def _through_link(path: str, policy: Policy) -> bool:
+    """Whether a component below the workspace, the last one included, is a link."""
+    base = max(
+        (root for root in policy.workspace if path.startswith(root.rstrip("/") + "/")), key=len, default=""
+    )
+    if not base:
+        return False
+    at = base.rstrip("/")
+    for part in path[len(at) + 1 :].split("/"):
+        at = f"{at}/{part}"
+        try:
+            if S_ISLNK(lstat(at.encode("utf-8", "surrogateescape")).st_mode):
+                return True
+        except OSError:
+            return False
+    return False
+
+
+def _is_read_only(path: str) -> bool:
+    try:
+        return bool(statvfs(path.encode("utf-8", "surrogateescape")).f_flag & 1)  # ST_RDONLY
+    except OSError:
+        return False
 
 
 def _exists(path: str) -> bool:
@@ -238,7 +307,8 @@ def run_confined(
     """
     from ringfence.pipelines import pending
 
-    wanted = confinement(policy, files)
+    nested = "RINGFENCE_FENCE" in env and _caller_is_fenced()
+    wanted = confinement(policy, files, nested=nested)
     for line in pending.recover(policy, wanted):
         _say(line)
     watches: list[Watch] = []
@@ -259,6 +329,8 @@ def run_confined(
     def accept(report: EnforcementReport) -> bool:
         report = report._replace(rules=(*report.rules, *beside_engines(policy)))
         seen.append(report)
+        if report.engine == "mounts":
+            _remember_mounts(policy)
         if told is not None:
             told(report._replace(notes=(*missed, *report.notes)))
         return not accepts(report, policy.minimum, policy.strict)
@@ -276,11 +348,61 @@ def run_confined(
         if not isinstance(outcome, launcher.NotConfined):
             break
         missed.append(f"{attempt.engine}: {outcome.why}")
+        if attempt.engine == "mounts" and engine == "auto":
+            _refuse_downgrade(policy, wanted, missed[-1], nested)
     if outcome is None:
         raise NotEnforcedError(
             f"nothing was run: the {engine} engine is not to be had here", "ringfence doctor"
         )
     return Ran(outcome, seen[-1] if seen else None, tuple(missed))
+
+
+def _caller_is_fenced() -> bool:
+    """Whether this very process stands in a fence of the mounts engine: the mount table says so, not an environment."""
+    try:
+        from ringfence.enforce.mounts import inside_a_fence
+
+        return inside_a_fence()
+    except OSError:
+        return False
+
+
+def _marker(policy: Policy) -> str:
+    return f"{policy.folders.state}/mounts-worked-here" if policy.folders.state else ""
+
+
+def _remember_mounts(policy: Policy) -> None:
+    """That the stronger engine could be built on this machine: from then on it is never silently done without."""
+    path = _marker(policy)
+    if not path or _exists(path):
+        return
+    from ringfence.pipelines.session import make_parents
+
+    try:
+        make_parents(policy.folders.state)
+        close(open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600))
+    except OSError:
+        return
+
+
+def _refuse_downgrade(policy: Policy, wanted: Confinement, why: str, nested: bool) -> None:
+    """The mounts engine failed. Where it has worked before, nothing is run; elsewhere the loss is said."""
+    if nested or not (wanted.carve_outs or wanted.masked):
+        return
+    path = _marker(policy)
+    if path and _exists(path):
+        raise NotEnforcedError(
+            f"nothing was run: {why}\n  this engine has worked here before, and Landlock alone would leave guarded "
+            "files in the workspace to the hook",
+            f"ringfence doctor; if user namespaces are closed on purpose now, remove {path} or use --engine landlock",
+        )
+    from ringfence.pipelines.say import complain
+
+    held = len(wanted.carve_outs) + len(wanted.masked)
+    complain(
+        f"ringfence: held by Landlock alone ({why}): {held} guarded or closed places in the workspace are held by the "
+        "hook only; ringfence doctor says which"
+    )
 
 
 def _say(line: str) -> None:

@@ -119,8 +119,10 @@ class Fence:
             zone.access is not Access.WRITE and zone.kind is not ZoneKind.OWN for zone in self.policy.zones
         )
 
-    def check(self, path: PathText, op: Op = Op.WRITE, *, cwd: PathText | None = None) -> Decision:
+    def check(self, path: PathText, op: Op | str = Op.WRITE, *, cwd: PathText | None = None) -> Decision:
         """The verdict on one use of one path. Relative paths are joined to `cwd` (default: the fence's own)."""
+        if not isinstance(op, Op):
+            op = Op(op)  # a word, from those who do not import Op
         text = path if type(path) is str else text_of(path)
         base = self.cwd if cwd is None else cwd if type(cwd) is str else text_of(cwd)
         if text[:1] == "/" and "\0" not in text and FOLD is None:

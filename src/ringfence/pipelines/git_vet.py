@@ -42,8 +42,8 @@ class Vet:
     """One repository of a workspace. `is_new`: the workspace had no `.git` when the command began."""
 
     __slots__ = (
-        "_before", "_git", "_inside", "_kept", "_mode", "_said", "_store", "_top", "identity", "is_new", "parts", "root",
-        "vets",
+        "_before", "_git", "_inside", "_kept", "_mode", "_said", "_store", "_top", "identity", "is_new", "parts",
+        "root", "vets",
     )  # fmt: skip
 
     def __init__(

@@ -28,7 +28,7 @@ class Check(Record):
     """One thing that was looked at. `strength` is what the promise rests on: kernel, hook, or none."""
 
     name: str
-    ok: bool
+    ok: bool | None  # None: could not be looked at
     strength: str
     detail: str
 
@@ -43,7 +43,7 @@ class Installed(Record):
 
     @property
     def status(self) -> int:
-        return EXIT_OK if all(check.ok for check in self.checks) else EXIT_REFUSED
+        return EXIT_OK if all(check.ok is not False for check in self.checks) else EXIT_REFUSED
 
 
 def install(flags: Flags, scope: str) -> Installed:
@@ -73,7 +73,7 @@ def install(flags: Flags, scope: str) -> Installed:
     checks = _canaries(policy, path, env)
     if foreign:
         checks = (*checks, Check("shell prefix", True, "kernel", foreign))
-    failed = [check for check in checks if not check.ok]
+    failed = [check for check in checks if check.ok is False]
     if failed:
         if new != text:
             _put_back(path, text)
@@ -335,7 +335,12 @@ def _version_check(env: dict[str, str]) -> Check:
     since = ".".join(map(str, settings.SINCE))
     found = _claude_version(env)
     if found is None:
-        return Check(name, True, "hook", f"claude is not on PATH; it needs {since} or newer for this promise")
+        return Check(
+            name,
+            None,
+            "none",
+            f"claude is not on PATH, so its version is not known; {since} or newer keeps this promise",
+        )
     text = ".".join(map(str, found))
     if found < settings.SINCE:
         return Check(

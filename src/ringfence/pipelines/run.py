@@ -46,12 +46,17 @@ def start(flags: Flags, program: list[str], *, report: bool = False, engine: str
     env = compose.process_environment()
     cwd = compose.process_cwd()
     fence = compose.fence_for(flags, env, cwd)
-    name = session.session_name("", "")
+    outer = session.nested_name(env)
+    name = outer or session.session_name("", "")
     policy = session.with_session(fence.policy, name)
     if not policy.restricted:
         complain("ringfence: NO FENCE around this program: no workspace is named; give --workspace DIR")
-    session.prepare(policy, name)
+    if outer:
+        policy = session.prepare_nested(policy, name)
+    else:
+        session.prepare(policy, name)
     inside = fenced_environment(env, policy, name)
+    own = "" if outer else name  # another fence's folder is not ours to remove
     watches: list[Watch] = []
 
     def meanwhile() -> None:
@@ -62,7 +67,7 @@ def start(flags: Flags, program: list[str], *, report: bool = False, engine: str
 
     def after(status: int) -> None:
         watches[0].explain(status)
-        session.end_call(name)
+        session.end_call(own)
 
     tell = teller(report)
 
@@ -83,7 +88,7 @@ def start(flags: Flags, program: list[str], *, report: bool = False, engine: str
             meanwhile=meanwhile,
         )
     finally:
-        session.end_call(name)  # where nothing was run
+        session.end_call(own)  # where nothing was run
     return end(policy, ran)
 
 

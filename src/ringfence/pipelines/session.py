@@ -12,6 +12,8 @@ from posix import (
     O_DIRECTORY,
     O_NOFOLLOW,
     O_RDONLY,
+    W_OK,
+    access,
     close,
     fstat,
     geteuid,
@@ -49,7 +51,7 @@ CACHE_VARIABLES: Mapping[str, str] = {
     "POETRY_CACHE_DIR": "poetry",
     "PRE_COMMIT_HOME": "pre-commit",
     "npm_config_cache": "npm",
-    "npm_config_store_dir": "pnpm-store",
+    "pnpm_config_store_dir": "pnpm-store",
     "YARN_CACHE_FOLDER": "yarn",
     "BUN_INSTALL_CACHE_DIR": "bun",
     "DENO_DIR": "deno",
@@ -136,14 +138,14 @@ def with_scratch(
     """The policy plus the agent's own folders. A folder that leads elsewhere by a link is not granted, and none that
     holds or lies in something the policy names."""
     zones = list(policy.zones)
-    for path, access in scratch:
+    for path, granted in scratch:
         site = locate(path)
         if (
             isinstance(site, Located)
             and not site.magic
             and not any(_meet(site.path, z.root) for z in policy.zones)
         ):
-            zones.append(Zone(site.path, access, ZoneKind.SCRATCH, _SCRATCH_RULE))
+            zones.append(Zone(site.path, granted, ZoneKind.SCRATCH, _SCRATCH_RULE))
     return policy._replace(zones=tuple(zones))
 
 
@@ -178,6 +180,27 @@ def make_parents(path: str) -> None:
     import os
 
     os.makedirs(path, 0o700, exist_ok=True)
+
+
+def nested_name(env: Mapping[str, str]) -> str:
+    """The session of the fence that this process stands in, if its temp folder is there and can be written; else "".
+
+    Inside a fence no other folder could be made. Who forges the variable gets a temp folder of this user's, no more.
+    """
+    name = env.get("RINGFENCE_FENCE", "")
+    if not name or not _SAFE.issuperset(name) or env.get("TMPDIR") != temp_folder(name):
+        return ""
+    return name if access(temp_folder(name), W_OK) else ""
+
+
+def prepare_nested(policy: Policy, name: str) -> Policy:
+    """As `prepare`, inside another fence: caches that cannot be made are done without."""
+    try:
+        prepare(policy, name)
+    except (OSError, NotEnforcedError):
+        zones = tuple(zone for zone in policy.zones if zone.kind is not ZoneKind.CACHE)
+        return policy._replace(caches="none", zones=zones)
+    return policy
 
 
 def environment(policy: Policy, name: str) -> dict[str, str]:

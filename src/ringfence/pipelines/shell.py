@@ -75,7 +75,8 @@ def start(
     env = compose.process_environment()
     cwd = compose.process_cwd()
     fence = compose.fence_for(flags, env, cwd)
-    own = session.named(name) if name else _session(env)
+    outer = session.nested_name(env)
+    own = outer or (session.named(name) if name else _session(env))
     policy = session.with_session(fence.policy, own)
     fence = fence.with_policy(policy)
     program = shell or next((path for path in _SHELLS if access(path, 1)), "/bin/sh")
@@ -89,7 +90,10 @@ def start(
         from ringfence.pipelines.say import complain
 
         complain("ringfence: NO FENCE around this shell: no workspace is named; give --workspace DIR")
-    session.prepare(policy, own)
+    if outer:
+        policy = session.prepare_nested(policy, own)
+    else:
+        session.prepare(policy, own)
     watches: list[Watch] = []
 
     def meanwhile() -> None:
@@ -99,7 +103,7 @@ def start(
 
     def after(status: int) -> None:
         watches[0].explain(status)
-        session.end_call(own)
+        session.end_call("" if outer else own)
 
     def heard(report: EnforcementReport) -> None:
         watches[0].told(report)
@@ -117,7 +121,7 @@ def start(
             meanwhile=meanwhile,
         )
     finally:
-        session.end_call(own)  # where nothing was run
+        session.end_call("" if outer else own)  # where nothing was run
     return end(policy, ran)
 
 

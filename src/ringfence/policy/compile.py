@@ -119,18 +119,35 @@ def _workspace(
     if restrict[0] and not restrict[1] and not bounds:  # without the file, the fence would stand at the cwd
         bounds = [existing_folder(_cwd(sources), "the working directory", locator).path]
     for layer in (Layer.FLAGS, Layer.ENVIRONMENT, Layer.PROJECT, Layer.USER, Layer.SITE):
-        roots = []
+        roots: list[tuple[str, PathText]] = []
         for each in named[layer]:
+            outer = [root for root, _ in roots]
+            taken = []
             for text in each.workspace:
                 root = existing_folder(text, "workspace", locator).path
                 if not each.trusted and (why := _outside(root, each, bounds, locator)):
                     left_out.append(LeftOut(f'workspace "{text.text}"', text.place, why))
+                elif layer is Layer.PROJECT and outer and not any(below(root, held) for held in outer):
+                    why = "it lies outside the workspace that a policy file further out names"
+                    left_out.append(LeftOut(f'workspace "{text.text}"', text.place, why))
                 else:
-                    roots.append((root, text))
+                    taken.append((root, text))
+            # Files of one layer that lie in one another: the inner one narrows. Elsewhere there is one file only.
+            roots = taken or roots if layer is Layer.PROJECT else roots + taken
         if roots:
             return roots, left_out
     if restrict[0] and not restrict[1]:
         return [(bounds[0], _cwd(sources))], left_out
+    if left_out and not restrict[1]:
+        # A workspace is named and may not be taken: going on without a fence is the last thing its owner expects.
+        first = left_out[0]
+        raise PolicyError(
+            f"{first.what} cannot be taken, and no other workspace is named: {first.why}",
+            first.place.source,
+            first.place.line,
+            first.place.column,
+            hint=f"read the file and accept it as it stands now: ringfence policy trust {first.place.source}",
+        )
     return [], left_out
 
 

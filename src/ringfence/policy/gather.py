@@ -159,7 +159,10 @@ def _near_file(path: str) -> str:
 def _project_files(
     given: tuple[PathText, ...], sources: Sources, evidence: Evidence, locator: Locator
 ) -> list[LayerText]:
-    """The file at each workspace root that is given, else the nearest one upward from the cwd."""
+    """The file at each workspace root that is given, else every one upward from the cwd, the outermost first.
+
+    Never only the nearest: an agent could plant one in a folder below and so take the outer one's rules away.
+    """
     layers = []
     if given:
         folders = dict.fromkeys(
@@ -173,10 +176,9 @@ def _project_files(
     site = locator.locate(sources.cwd)
     folder = site.path if isinstance(site, Located) else ""
     while folder:
-        if found := _project_file(folder, sources, evidence):
-            return found
+        layers = [*_project_file(folder, sources, evidence), *layers]
         folder = os.path.dirname(folder) if folder != os.path.dirname(folder) else ""
-    return []
+    return layers
 
 
 def _project_file(folder: str, sources: Sources, evidence: Evidence) -> list[LayerText]:

@@ -101,7 +101,7 @@ def placed_guards(
     hooks = [layout.hooks_path for layout in layouts if layout.hooks_path]
     # husky's folder is rewritten by its own installer; its guard is for text only (guards.py).
     add(GIT_HOOKS_PATH.id, [path for path in hooks if "/.husky" not in path])
-    add(OWN_POLICY.id, [layer.source for layer in layers if _needs_guard(layer, locator)])
+    add(OWN_POLICY.id, [layer.source for layer in layers if _needs_guard(layer, writable, locator)])
     if add(OWN_INSTALLATION.id, sources.installation):
         notes.append(
             "ringfence runs from inside a writable tree, so agents cannot change that installation;"
@@ -111,11 +111,14 @@ def placed_guards(
     return zones, notes
 
 
-def _needs_guard(layer: LayerText, locator: Locator) -> bool:
-    """A policy file that the pattern `ringfence.toml` does not cover: another name, or a link to one."""
+def _needs_guard(layer: LayerText, writable: Sequence[str], locator: Locator) -> bool:
+    """A policy file in use that the pattern `ringfence.toml` does not cover for an engine: another name, a link, or
+    the usual name anywhere but at the top of a writable tree."""
     site = locator.locate(layer.source) if layer.layer in _FILE_LAYERS else None
-    usual = isinstance(site, Located) and site.path == layer.source
-    return site is not None and not (usual and os.path.basename(layer.source) == FILE_NAME)
+    if not isinstance(site, Located):
+        return site is not None
+    folder, name = os.path.split(site.path)
+    return not (site.path == layer.source and name == FILE_NAME and folder in writable)
 
 
 def linked_guards(
