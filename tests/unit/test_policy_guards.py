@@ -254,7 +254,7 @@ def test_a_link_out_of_the_workspace_needs_no_guard(rig):
 
 def test_the_table_is_consistent():
     assert len(set(GUARD_IDS)) == len(GUARDS) + len(PLACED)
-    assert {"git-config", "git-rebase", "git-worktrees", "husky"} == TEXT_ONLY
+    assert {"git-config", "git-modules-config", "git-rebase", "git-worktrees", "husky"} == TEXT_ONLY
     assert set(FILES_ONLY) <= set(GUARD_IDS)
     for guard in GUARDS:
         assert guard.why

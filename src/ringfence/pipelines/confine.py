@@ -265,7 +265,7 @@ def beside_engines(policy: Policy) -> tuple[RuleStrength, ...]:
     rules: dict[str, RuleStrength] = {}
     for glob in policy.globs:
         if glob.audience is Audience.TEXT and glob.rule.id not in rules:
-            vetted = glob.rule.id == "git-config" and policy.git_config == "vet"
+            vetted = glob.rule.id in {"git-config", "git-modules-config"} and policy.git_config == "vet"
             strength = Strength.AFTER if vetted else Strength.HOOK
             why = _VETTED if vetted else "programs write it every day; file tools and command texts are held"
             rules[glob.rule.id] = RuleStrength(glob.rule, "/".join(glob.parts), strength, why)

@@ -67,7 +67,7 @@ def compile_policy(
     roots = tuple(dict.fromkeys(root for root, _ in workspace))
     layouts = tuple(inspect_git(root, evidence, locator.locate) for root in roots)
     git_open = words["git_config"].value == "open"
-    off = {*unguarded, "git-config"} if git_open else set(unguarded)
+    off = {*unguarded, "git-config", "git-modules-config"} if git_open else set(unguarded)
     globs += guard_globs(writable, off, words["git_config"].value)
     globs += repository_globs(layouts, writable, off, words["git_config"].value)
     placed, notes = placed_guards(layers, layouts, sources, writable, off, locator)

@@ -70,7 +70,9 @@ def repository_globs(
 
 def _audience(guard: Guard, git_config: str) -> Audience:
     """Who a guard is held against; `git_config = "guard"` holds that one file against programs, too."""
-    text_only = guard.hold is Hold.TEXT and not (guard.id == "git-config" and git_config == "guard")
+    text_only = guard.hold is Hold.TEXT and not (
+        guard.id in {"git-config", "git-modules-config"} and git_config == "guard"
+    )
     return Audience.TEXT if text_only else Audience.ALL
 
 

@@ -60,16 +60,19 @@ GUARDS: tuple[Guard, ...] = (
         "git-modules",
         (
             ".git/modules/*/hooks",
-            ".git/modules/*/config",
             ".git/modules/*/config.worktree",
             ".git/modules/*/commondir",
             ".git/modules/*/info/attributes",
             ".git/modules/*/*/hooks",
-            ".git/modules/*/*/config",
             ".git/modules/**/modules/*/hooks",
-            ".git/modules/**/modules/*/config",
         ),
-        "a submodule's repository runs hooks and config as its parent does",
+        "a submodule's repository runs hooks as its parent does",
+    ),
+    Guard(
+        "git-modules-config",
+        (".git/modules/*/config", ".git/modules/*/*/config", ".git/modules/**/modules/*/config"),
+        "as git-config, for a submodule's repository",
+        Hold.TEXT,
     ),
     Guard(
         "git-worktrees",

@@ -69,7 +69,7 @@ def _guards(loaded: Loaded) -> list[Row]:
         place = unguarded.get(guard.id)
         if place is not None:
             rows.append(Row("guard", guard.id, "off", place.source, place.line))
-        elif guard.id == "git-config" and loaded.policy.git_config == "open":
+        elif guard.id in {"git-config", "git-modules-config"} and loaded.policy.git_config == "open":
             word = loaded.compiled.words["git_config"]
             rows.append(Row("guard", guard.id, "off", word.place.source, word.place.line))
         elif guard.id in active:
