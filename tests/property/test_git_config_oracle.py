@@ -27,7 +27,11 @@ def by_git(folder, text):
         file.write(text)
     env = {"PATH": os.environ["PATH"], "HOME": folder, "GIT_CONFIG_NOSYSTEM": "1"}
     done = subprocess.run(
-        ["git", "config", "--file", path, "--null", "--list"], capture_output=True, env=env, check=False, cwd=folder
+        ["git", "config", "--file", path, "--null", "--list"],
+        capture_output=True,
+        env=env,
+        check=False,
+        cwd=folder,
     )
     if done.returncode:
         return None
@@ -35,7 +39,9 @@ def by_git(folder, text):
     for item in done.stdout.split(b"\0")[:-1]:
         key, newline, value = item.partition(b"\n")
         text = value if newline else b"true"
-        found.setdefault(key.decode("utf-8", "surrogateescape"), []).append(text.decode("utf-8", "surrogateescape"))
+        found.setdefault(key.decode("utf-8", "surrogateescape"), []).append(
+            text.decode("utf-8", "surrogateescape")
+        )
     return {key: tuple(values) for key, values in found.items()}
 
 

@@ -6,9 +6,11 @@ No engine here: the test makes the changes itself, between the two looks.
 from __future__ import annotations
 
 import os
+import subprocess
 
 import pytest
 
+from ringfence.pipelines import pending
 from ringfence.pipelines.aftermath import Watch
 from ringfence.pipelines.confine import confinement, placed
 from tests.support.policy_rig import Rig
@@ -302,3 +304,73 @@ def test_what_a_background_job_changed_between_two_commands_is_said(rig):
     assert "core.fsmonitor changed since the last fenced command ended" in line
     assert "fsmonitor" in _read(path)  # it may have been the owner: said, not put back
     assert _watch(rig).after() == []
+
+
+# --- a watcher that was killed ---------------------------------------------------------------------------
+
+
+def test_the_next_command_looks_in_the_place_of_a_watcher_that_is_gone(rig, monkeypatch):
+    path = rig.write("ws/.git/config", CONFIG)
+    policy = rig.policy(workspace=(rig.path("ws"),))
+    wanted = confinement(policy)
+    watch = Watch(policy, wanted, placed)
+    watch.begin()
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    monkeypatch.setattr(pending, "getpid", lambda: gone.pid)
+    pending.begin(policy, watch)
+    monkeypatch.undo()
+    rig.write("ws/.mcp.json", "evil")
+    rig.write("ws/.git/config", CONFIG + "[core]\n\tfsmonitor = ./x\n")
+    lines = pending.recover(policy, wanted)
+    assert len(lines) == 2
+    assert all("whose watcher was killed" in line for line in lines)
+    assert not os.path.exists(rig.path("ws/.mcp.json"))
+    assert _read(path) == CONFIG
+    assert pending.recover(policy, wanted) == []
+
+
+def test_a_watcher_that_lives_is_left_alone(rig, monkeypatch):
+    policy = rig.policy(workspace=(rig.path("ws"),))
+    wanted = confinement(policy)
+    watch = Watch(policy, wanted, placed)
+    monkeypatch.setattr(pending, "getpid", os.getppid)
+    pending.begin(policy, watch)
+    monkeypatch.undo()
+    rig.write("ws/.mcp.json", "mine")
+    assert pending.recover(policy, wanted) == []
+    assert pending.others_run(policy)
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        ("ws/.bare/config", "ws/.bare/HEAD", "ws/.git=gitdir: ./.bare"),
+        ("ws/.git/config", "ws/.git/modules/s/config"),
+        ("ws/config", "ws/HEAD", "ws/objects/x"),
+    ],
+)
+def test_every_repository_of_a_workspace_is_vetted(rig, layout):
+    for item in layout:
+        name, _, text = item.partition("=")
+        rig.write(name, text or CONFIG)
+    target = next(name for name in reversed(layout) if name.endswith("config"))
+    watch = _watch(rig)
+    rig.write(target, CONFIG + "[core]\n\tfsmonitor = ./x\n")
+    (line,) = watch.after()
+    assert "core.fsmonitor changed" in line
+    assert _read(rig.path(target)) == CONFIG
+
+
+def test_a_push_to_a_repository_of_the_agents_is_code(rig):
+    path = rig.write("ws/.git/config", CONFIG)
+    rig.write("ws/evil/hooks/pre-receive", "x")
+    for url in ("./evil", rig.path("ws/evil"), f"file://{rig.path('ws/evil')}"):
+        watch = _watch(rig)
+        rig.write("ws/.git/config", CONFIG + f'[remote "o"]\n\tpushurl = {url}\n')
+        (line,) = watch.after()
+        assert "remote.o.pushurl" in line
+        assert _read(path) == CONFIG
+    watch = _watch(rig)
+    rig.write("ws/.git/config", CONFIG + f'[remote "o"]\n\turl = {rig.path("main")}\n')
+    assert watch.after() == []

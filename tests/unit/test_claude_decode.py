@@ -206,15 +206,15 @@ def _scratch(transcript: object, session: object = SESSION, **env: str) -> tuple
 def test_claudes_own_folders():
     good = f"/h/.claude/projects/-w/{SESSION}.jsonl"
     assert _scratch(good) == (
-        (f"/tmp/claude-7/-w/{SESSION}", Access.WRITE),
-        (f"/h/.claude/projects/-w/{SESSION}", Access.READ),
-        ("/h/.claude/projects/-w/memory", Access.WRITE),
-        ("/h/.claude/plans", Access.WRITE),
+        ("/tmp", f"/claude-7/-w/{SESSION}", Access.WRITE),
+        ("/h/.claude", f"/projects/-w/{SESSION}", Access.READ),
+        ("/h/.claude", "/projects/-w/memory", Access.WRITE),
+        ("/h/.claude", "/plans", Access.WRITE),
     )
-    assert _scratch(good, TMPDIR="/t/")[0][0] == f"/t/claude-7/-w/{SESSION}"
-    assert _scratch(good, TMPDIR="/t", CLAUDE_CODE_TMPDIR="/c")[0][0] == f"/c/claude-7/-w/{SESSION}"
+    assert _scratch(good, TMPDIR="/t/")[0][:2] == ("/t", f"/claude-7/-w/{SESSION}")
+    assert _scratch(good, TMPDIR="/t", CLAUDE_CODE_TMPDIR="/c")[0][:2] == ("/c", f"/claude-7/-w/{SESSION}")
     moved = _scratch(f"/c/projects/-w/{SESSION}.jsonl", CLAUDE_CONFIG_DIR="/c")
-    assert moved[3] == ("/c/plans", Access.WRITE)
+    assert moved[3] == ("/c", "/plans", Access.WRITE)
     assert _scratch(good, CLAUDE_CONFIG_DIR="/c") == ()
 
 

@@ -217,11 +217,17 @@ def test_a_scratch_folder_is_granted_only_where_it_leads_nowhere_else(tmp_path):
         )
     )
 
-    def granted(path: str) -> list[str]:
-        found = session.with_scratch(made, ((path, Access.WRITE),), lambda text: locate(text, True))
+    def granted(path: str, start: str = "/") -> list[str]:
+        way = path if start == "/" else path.removeprefix(start)
+        found = session.with_scratch(made, ((start, way, Access.WRITE),), lambda text: locate(text, True))
         return [zone.root for zone in found.zones[2:]]
 
     assert granted(f"{base}/plain/x") == [f"{base}/plain/x"]
+    # The base may be known by a link; the way from there may not run through one.
+    os.symlink(tmp_path / "plain", tmp_path / "home")
+    assert granted(f"{base}/home/x", f"{base}/home") == [f"{base}/plain/x"]
+    os.symlink(tmp_path / "guarded", tmp_path / "plain" / "planted")
+    assert granted(f"{base}/plain/planted/x", f"{base}/plain") == []
     assert granted(f"{base}/guarded") == []
     assert granted(f"{base}/guarded/in/x") == []
     assert granted(f"{base}/link") == []

@@ -129,8 +129,8 @@ def _glob_uses(given: Mapping[str, object]) -> tuple[PathUse, ...]:
 
 def scratch(
     payload: Mapping[str, object], env: Mapping[str, str], uid: int
-) -> tuple[tuple[str, Access], ...]:
-    """Folders outside the workspace that Claude's own tools need, with the access they need.
+) -> tuple[tuple[str, str, Access], ...]:
+    """(base, the way from there, access): folders outside the workspace that Claude's own tools need.
 
     Command output and tool results are read back; plans and the project's memory are written by the Write tool.
     All are plain text that nothing runs. Taken from the agent's own process (environment, transcript path), and
@@ -150,10 +150,10 @@ def scratch(
         return ()
     temp = (env.get("CLAUDE_CODE_TMPDIR") or env.get("TMPDIR") or "/tmp").rstrip("/")  # noqa: S108 - Claude's default
     return (
-        (f"{temp}/claude-{uid}/{slug}/{session}", Access.WRITE),
-        (f"{config}/projects/{slug}/{session}", Access.READ),
-        (f"{config}/projects/{slug}/memory", Access.WRITE),
-        (f"{config}/plans", Access.WRITE),
+        (temp, f"/claude-{uid}/{slug}/{session}", Access.WRITE),
+        (config, f"/projects/{slug}/{session}", Access.READ),
+        (config, f"/projects/{slug}/memory", Access.WRITE),
+        (config, "/plans", Access.WRITE),
     )
 
 

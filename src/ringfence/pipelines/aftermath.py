@@ -72,10 +72,12 @@ class Watch:
         self._links = frozenset(self._first_links())
         self._vets: tuple[Vet, ...] = ()
         if policy.restricted:
+            from ringfence.pipelines import pending
             from ringfence.pipelines.git_vet import Vet, repositories
 
+            busy = pending.others_run(policy)
             self._vets = tuple(
-                Vet(policy, root, top, self._store, parts, self._inside_of(root))
+                Vet(policy, root, top, self._store, parts, self._inside_of(root), busy)
                 for root in policy.workspace
                 if (top := self._folders.get(root, -1)) >= 0
                 for parts in repositories(top, root)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ringfence.pipelines.fence import Fence, PathText
     from ringfence.policy.load import Loaded
 
-    Scratch = Callable[[Mapping[str, str], int], tuple[tuple[str, Access], ...]]
+    Scratch = Callable[[Mapping[str, str], int], tuple[tuple[str, str, Access], ...]]
 
 _NO_FOLDERS = Folders("", "", "", "")
 _FROM_ENV = ""  # `home` left out: HOME of the environment
@@ -110,6 +110,11 @@ def fence_for(flags: Flags, env: Mapping[str, str], cwd: str) -> Fence:
 def _policy(made: Sources) -> Policy:
     from ringfence.policy import snapshot
 
+    if "RINGFENCE_FENCE" in made.env:
+        # Inside a fence the cache folder is one that the fenced programs may write: nothing kept there is believed.
+        from ringfence.policy.load import load as compile_anew
+
+        return compile_anew(made, resolve).policy
     found = snapshot.load(made, resolve)
     if found is not None:
         return found

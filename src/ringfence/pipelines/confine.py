@@ -55,7 +55,7 @@ def confinement(policy: Policy, files: Sequence[str] = (), *, nested: bool = Fal
                 absent.append(zone)
         elif not _exists(zone.root):
             absent.append(zone)
-        else:
+        elif not _is_link(zone.root):  # a link cannot be mounted on: beside_engines says who holds it
             (masked if zone.access is Access.NONE else carve_outs).append(zone)
     for zone in (*_placed(policy), *_deep(policy)):
         there = _exists(zone.root)
@@ -125,10 +125,10 @@ def _deep(policy: Policy) -> list[Zone]:
 
     found: list[Zone] = []
     left = _LOOK
-    for base in dict.fromkeys(g.base for g in globs):
-        mine = [g for g in globs if g.base == base]
-        stack: list[tuple[bytes, tuple[str, ...]]] = [(base.encode("utf-8", "surrogateescape"), ())]
-        while stack and left > 0:
+    for start in policy.workspace:
+        mine = [g for g in globs if _reaches(g.base, start)]
+        stack: list[tuple[bytes, tuple[str, ...]]] = [(start.encode("utf-8", "surrogateescape"), ())]
+        while mine and stack and left > 0:
             folder, names = stack.pop()
             try:
                 entries = list(scandir(folder))
@@ -139,13 +139,23 @@ def _deep(policy: Policy) -> list[Zone]:
                 here = (*names, entry.name.decode("utf-8", "surrogateescape"))
                 for glob in mine:
                     tail = here[-len(glob.parts) :]
-                    if len(here) <= len(glob.parts) or not all(map(match_name, glob.parts, tail)):
-                        continue  # the ones at the top have been placed already
+                    placed_already = glob.base == start and len(here) <= len(glob.parts)
+                    if (
+                        placed_already
+                        or len(tail) < len(glob.parts)
+                        or not all(map(match_name, glob.parts, tail))
+                    ):
+                        continue
                     root = entry.path.decode("utf-8", "surrogateescape")
                     found.append(Zone(root, glob.access, glob.kind, glob.rule))
                 if entry.is_dir(follow_symlinks=False) and here[-1] != "node_modules":
                     stack.append((entry.path, here))
     return found
+
+
+def _reaches(base: str, start: str) -> bool:
+    """Whether a pattern below `base` can match below `start`."""
+    return start == base or start.startswith(base.rstrip("/") + "/")
 
 
 def _through_link(path: str, policy: Policy) -> bool:
@@ -164,6 +174,13 @@ def _through_link(path: str, policy: Policy) -> bool:
         except OSError:
             return False
     return False
+
+
+def _is_link(path: str) -> bool:
+    try:
+        return S_ISLNK(lstat(path.encode("utf-8", "surrogateescape")).st_mode)
+    except OSError:
+        return False
 
 
 def _is_read_only(path: str) -> bool:
@@ -269,6 +286,10 @@ def beside_engines(policy: Policy) -> tuple[RuleStrength, ...]:
             strength = Strength.AFTER if vetted else Strength.HOOK
             why = _VETTED if vetted else "programs write it every day; file tools and command texts are held"
             rules[glob.rule.id] = RuleStrength(glob.rule, "/".join(glob.parts), strength, why)
+    for zone in policy.zones:
+        if zone.access is not Access.WRITE and _is_link(zone.root):
+            why = "a link cannot be mounted on; what it leads to is held by its own name"
+            rules[zone.root] = RuleStrength(zone.rule, zone.root, Strength.HOOK, why)
     if any(glob.deep and glob.kind is ZoneKind.GUARD for glob in policy.globs):
         deep = Rule("guards-below", "built in")
         why = "guarded names deeper in the tree; an engine would have to walk it for each command"
@@ -336,11 +357,15 @@ def run_confined(
         return not accepts(report, policy.minimum, policy.strict)
 
     def ended(status: int) -> None:
-        for line in watches[0].after():
-            _say(line)
-        pending.end(policy)
-        if after is not None:
-            after(status)
+        # The program has ended: whatever goes wrong here is said, and does not change how it ended.
+        try:
+            for line in watches[0].after():
+                _say(line)
+            pending.end(policy)
+            if after is not None:
+                after(status)
+        except Exception as error:  # noqa: BLE001 - see above; the journal stays for the next command
+            _say(f"this look went wrong, the next command looks again: {type(error).__name__}: {error}")
 
     outcome: launcher.Outcome | None = None
     for attempt in attempts(wanted, cwd, env, engine, here):

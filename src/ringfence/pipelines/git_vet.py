@@ -42,8 +42,8 @@ class Vet:
     """One repository of a workspace. `is_new`: the workspace had no `.git` when the command began."""
 
     __slots__ = (
-        "_before", "_git", "_inside", "_kept", "_mode", "_said", "_store", "_top", "identity", "is_new", "parts",
-        "root", "vets",
+        "_before", "_busy", "_git", "_inside", "_kept", "_mode", "_said", "_store", "_top", "identity", "is_new",
+        "parts", "root", "vets",
     )  # fmt: skip
 
     def __init__(
@@ -54,13 +54,16 @@ class Vet:
         store: str,
         parts: tuple[str, ...] = (".git",),
         inside: Callable[[str], bool] | None = None,
+        busy: bool = False,
     ) -> None:
-        """`parts` lead from the workspace `root` (descriptor `top`) to the folder that holds `config`."""
+        """`parts` lead from the workspace `root` (descriptor `top`) to the folder that holds `config`.
+        `busy`: other fenced commands are running."""
         self.root = root
         self.parts = parts
         self._top = top
         self._store = store
         self._inside = inside
+        self._busy = busy
         self.vets = policy.git_config == "vet"
         self._git = beneath.folder_at(top, parts)
         self.is_new = parts == (".git",) and beneath.entry(top, ".git") is None
@@ -92,7 +95,9 @@ class Vet:
         self._before = now
         if kept is not None and kept != now:
             keys = self._changed(kept, now)
-            if keys:
+            if keys and self._busy:
+                self._before = kept  # another fenced command is at it: its change is not what we go back to
+            elif keys:
                 self._said.append(
                     f"{self._path(_CONFIG)}: {', '.join(keys)} changed since the last fenced command ended; "
                     "if that was not you, a job it left behind did it: look at it before you run git"

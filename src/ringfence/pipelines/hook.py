@@ -15,7 +15,8 @@ from ringfence.pipelines.say import complain, quote, reason, write_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from _thread import LockType
+    from collections.abc import Sequence
 
     from ringfence.model import CommandDecision, Policy, ToolCall
     from ringfence.pipelines.fence import Fence
@@ -42,13 +43,16 @@ def run(words: Sequence[str]) -> int:
     PermissionRequest. Only without a known agent is it the status and a line on stderr.
     """
     event = [_event_of(words)]
+    turns: list[LockType] = []
     try:
-        return _answer(words, event)
+        return _answer(words, event, turns)
     except (FenceError, ValueError) as error:
         why = f"ringfence refused this call, because it could not judge it: {error}"
     except BaseException as error:  # noqa: BLE001 - our own bug must not run the tool
         why = f"ringfence refused this call, because ringfence itself failed: {type(error).__name__}: {error}"
     complain(why)
+    if turns and not turns[0].acquire(blocking=False):
+        _wait_for_the_end()
     if words[:1] and words[0] in AGENTS and _deny(event[0], why):
         return EXIT_OK
     return EXIT_USAGE
@@ -85,7 +89,7 @@ _LAST_WORD_BEFORE = (
 )
 
 
-def _answer(words: Sequence[str], event: list[str]) -> int:
+def _answer(words: Sequence[str], event: list[str], turns: list[LockType]) -> int:
     from ringfence.pipelines.words import take_flags
 
     if not words or words[0] not in AGENTS:
@@ -93,9 +97,12 @@ def _answer(words: Sequence[str], event: list[str]) -> int:
     flags, options, rest = take_flags(words[1:], _OPTIONS)
     if rest:
         raise UsageError(f"unexpected word {rest[0]!r} after the hook's options")
-    disarm = _watchdog(_seconds(options), event)
+    turn = _watchdog(_seconds(options), event)
+    turns.append(turn)
     reply = _reply(flags, options, event)
-    disarm()
+    turns.clear()
+    if not turn.acquire(blocking=False):
+        _wait_for_the_end()  # the watchdog has the word: two answers on stdout would be none
     if reply:
         write_all(1, reply.encode("ascii", "replace"))
     return EXIT_OK
@@ -156,7 +163,9 @@ def judge_call(fence: Fence, call: ToolCall, launcher: str) -> tuple[Decision, s
     """(the strictest decision on everything the call names, the command to run instead or "")."""
     from ringfence.agents import claude
 
-    decisions = [fence.check(use.path, use.op, cwd=call.cwd) for use in call.uses]
+    decisions = [
+        fence.check(path, use.op, cwd=call.cwd) for use in call.uses for path in readings(use.path, call.cwd)
+    ]
     rewritten = ""
     for text in call.commands:
         decision, rewritten = _judge_command(fence, call, text, launcher)
@@ -173,6 +182,28 @@ def judge_call(fence: Fence, call: ToolCall, launcher: str) -> tuple[Decision, s
         why = f"{worst.message}; nobody is there to ask (permission mode {call.mode})"
         worst = worst._replace(verdict=fence.policy.unattended, message=why)
     return worst, rewritten if worst.verdict is Verdict.ALLOW else ""
+
+
+def readings(path: str, cwd: str) -> list[str]:
+    """The path as the kernel reads it, and as programs do that tidy it first; each is judged and the strictest counts.
+
+    Agents and tool servers run on runtimes that fold `..` as text before they open (behind a link that is another
+    place), trim blanks, or compose accents.
+    """
+    found = [path]
+    if ".." in path and path[:1] not in {"~", ""}:
+        from ringfence.resolve.descriptor import fold_text
+
+        found.append(fold_text(path if path.startswith("/") else f"{cwd}/{path}"))
+    if path != path.strip():
+        found.append(path.strip())
+    if not path.isascii():
+        from unicodedata import normalize
+
+        composed = normalize("NFC", path)
+        if composed != path:
+            found.append(composed)
+    return found
 
 
 def _judge_command(fence: Fence, call: ToolCall, text: str, launcher: str) -> tuple[Decision, str]:
@@ -227,26 +258,33 @@ def _exists(path: str) -> bool:
     return True
 
 
-def _watchdog(seconds: float, event: list[str]) -> Callable[[], None]:
-    """Answer with a denial and end the process if it is not disarmed in time.
+def _watchdog(seconds: float, event: list[str]) -> LockType:
+    """Answer with a denial and end the process if nobody has taken the returned lock in time.
 
-    A thread and not SIGALRM: a handler runs only once the blocked call returns, and a dead disk does not return.
+    Whoever takes the lock has the word, and nobody else writes. A thread and not SIGALRM: a handler runs only once the
+    blocked call returns, and a dead disk does not return.
     """
-    done = allocate_lock()
-    done.acquire()
+    turn = allocate_lock()
+    over = allocate_lock()
+    over.acquire()
 
     def wait() -> None:
-        if done.acquire(timeout=seconds):
+        over.acquire(timeout=seconds)
+        if not turn.acquire(blocking=False):
             return
-        from ringfence.agents import claude
-
         why = f"ringfence refused this call: it could not be judged within {seconds:g} seconds (a slow disk?)"
         complain(why)
-        write_all(1, claude.refuse(event[0], why).encode("ascii", "replace"))
+        _deny(event[0], why)
         _exit(EXIT_OK)
 
     start_new_thread(wait, ())
-    return done.release
+    return turn
+
+
+def _wait_for_the_end() -> None:
+    hold = allocate_lock()
+    hold.acquire()
+    hold.acquire(timeout=_LONGEST)
 
 
 def _read_all(fd: int) -> bytes:

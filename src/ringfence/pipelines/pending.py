@@ -69,6 +69,15 @@ def end(policy: Policy) -> None:
             return
 
 
+def others_run(policy: Policy) -> bool:
+    """Whether another fenced command is running now."""
+    try:
+        names = listdir(_folder(policy) or "/nonexistent")
+    except OSError:
+        return False
+    return any(name.isdigit() and int(name) != getpid() and _lives(int(name)) for name in names)
+
+
 def recover(policy: Policy, wanted: Confinement) -> list[str]:
     """Look in the place of every watcher that is gone; a line for each thing found."""
     folder = _folder(policy)

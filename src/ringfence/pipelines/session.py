@@ -127,23 +127,25 @@ def with_session(policy: Policy, name: str) -> Policy:
         zones.append(Zone(temp_folder(name), Access.WRITE, ZoneKind.TEMP, _TEMP_RULE))
     elif policy.temp == "shared":
         zones.extend(Zone(root, Access.WRITE, ZoneKind.TEMP, _SHARED_RULE) for root in SHARED)
-    if policy.caches == "private":
+    if policy.caches == "private" and policy.folders.cache:
         zones.append(Zone(cache_folder(policy), Access.WRITE, ZoneKind.CACHE, _CACHE_RULE))
     return policy._replace(zones=tuple(zones))
 
 
 def with_scratch(
-    policy: Policy, scratch: tuple[tuple[str, Access], ...], locate: Callable[[str], Site]
+    policy: Policy, scratch: tuple[tuple[str, str, Access], ...], locate: Callable[[str], Site]
 ) -> Policy:
-    """The policy plus the agent's own folders. A folder that leads elsewhere by a link is not granted, and none that
-    holds or lies in something the policy names."""
+    """The policy plus the agent's own folders, each (base, the way from there, access).
+
+    A way that leads elsewhere by a link is not granted, and none that holds or lies in something the policy names.
+    """
     zones = list(policy.zones)
-    for path, granted in scratch:
-        site = locate(path)
-        if (
-            isinstance(site, Located)
-            and not site.magic
-            and not any(_meet(site.path, z.root) for z in policy.zones)
+    for base, way, granted in scratch:
+        start, site = locate(base), locate(base + way)
+        if not isinstance(start, Located) or not isinstance(site, Located) or site.magic:
+            continue
+        if site.path == start.path.rstrip("/") + way and not any(
+            _meet(site.path, z.root) for z in policy.zones
         ):
             zones.append(Zone(site.path, granted, ZoneKind.SCRATCH, _SCRATCH_RULE))
     return policy._replace(zones=tuple(zones))
@@ -208,7 +210,7 @@ def environment(policy: Policy, name: str) -> dict[str, str]:
     made: dict[str, str] = {}
     if policy.restricted and policy.temp == "private":
         made["TMPDIR"] = made["TMP"] = made["TEMP"] = temp_folder(name)
-    if policy.restricted and policy.caches == "private":
+    if policy.restricted and policy.caches == "private" and policy.folders.cache:
         folder = cache_folder(policy)
         for variable, part in CACHE_VARIABLES.items():
             made[variable] = f"{folder}/{part}"
@@ -223,7 +225,7 @@ def prepare(policy: Policy, name: str) -> None:
     _make_own(policy)
     if policy.temp == "private":
         make_private(temp_folder(name), temp_base())
-    if policy.caches == "private":
+    if policy.caches == "private" and policy.folders.cache:
         make_private(cache_folder(policy), policy.folders.cache)
 
 
@@ -264,17 +266,39 @@ def end(name: str) -> None:
     except FileNotFoundError:
         return
     except OSError:
-        import shutil
-
-        shutil.rmtree(name, ignore_errors=True, dir_fd=base)
+        _remove_tree(name, base)
     finally:
         close(base)
+
+
+def _remove_tree(name: str, base: int) -> None:
+    """As far as it goes: a tree too deep for the standard library's recursion is moved up a level at a time by hand."""
+    import shutil
+
+    try:
+        shutil.rmtree(name, ignore_errors=True, dir_fd=base)
+    except RecursionError:
+        import os
+
+        # os.fwalk holds one descriptor a level; deepest first, and whatever cannot be opened stays.
+        for _, folders, files, at in os.fwalk(name, topdown=False, dir_fd=base, onerror=None):
+            for file in files:
+                _quietly(os.unlink, file, at)
+            for folder in folders:
+                _quietly(os.rmdir, folder, at)
+        _quietly(os.rmdir, name, base)
+
+
+def _quietly(remove: Callable[..., None], name: str, at: int) -> None:
+    try:
+        remove(name, dir_fd=at)
+    except OSError:
+        return
 
 
 def sweep(keep: str, age: float = 7 * 86_400.0) -> None:
     """Remove the folders of calls whose process is gone and of sessions older than `age` seconds. Cold."""
     import os
-    import shutil
     import time
 
     base = _open_base()
@@ -291,7 +315,7 @@ def sweep(keep: str, age: float = 7 * 86_400.0) -> None:
             else:
                 stale = time.time() - st.st_mtime > age
             if stale and S_ISDIR(st.st_mode):
-                shutil.rmtree(name, ignore_errors=True, dir_fd=base)
+                _remove_tree(name, base)
     except OSError:
         return
     finally:
