@@ -12,7 +12,7 @@ import pytest
 
 from ringfence.pipelines import pending
 from ringfence.pipelines.aftermath import Watch
-from ringfence.pipelines.confine import confinement, placed
+from ringfence.pipelines.placing import confinement, placed
 from tests.support.policy_rig import Rig
 
 CONFIG = "[core]\n\tbare = false\n"

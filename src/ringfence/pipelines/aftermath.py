@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from posix import close, getpid
 
-from ringfence.model import Access, Audience, shown
+from ringfence.model import Access, Audience
 from ringfence.pipelines import beneath
 from ringfence.records import Record
 
@@ -53,8 +53,10 @@ class Watch:
         "_writable",
     )
 
-    def __init__(self, policy: Policy, wanted: Confinement, placed: Callable[[Glob], list[str]]) -> None:
-        """`placed` names the paths that a pattern covers from the top of its tree."""
+    def __init__(
+        self, policy: Policy, wanted: Confinement, placed: Callable[[Glob], list[str]], *, busy: bool = False
+    ) -> None:
+        """`placed` names the paths that a pattern covers from the top of its tree; `busy`: others run too."""
         self._policy = policy
         self._placed = placed
         self._store = f"{policy.folders.state}/moved/{getpid()}" if policy.folders.state else ""
@@ -72,10 +74,8 @@ class Watch:
         self._links = frozenset(self._first_links())
         self._vets: tuple[Vet, ...] = ()
         if policy.restricted:
-            from ringfence.pipelines import pending
             from ringfence.pipelines.git_vet import Vet, repositories
 
-            busy = pending.others_run(policy)
             self._vets = tuple(
                 Vet(policy, root, top, self._store, parts, self._inside_of(root), busy)
                 for root in policy.workspace
@@ -180,17 +180,6 @@ class Watch:
             if reached.depth == 1 and (absent.root, reached.name) in self._links:
                 return []
             path = "/".join((absent.root.rstrip("/"), *absent.parts[: reached.depth]))
-            return [moved(reached.folder, reached.name, self._store, path, absent.rule)]
+            return [beneath.moved(reached.folder, reached.name, self._store, path, absent.rule)]
         finally:
             close(reached.folder)
-
-
-def moved(folder: int, name: str, store: str, path: str, rule: str) -> str:
-    """Move a guarded entry that appeared, and the sentence that says so."""
-    where = beneath.move_away(folder, name, store + path.rpartition("/")[0]) if store else ""
-    if not where:
-        return f"{shown(path)} was made, which the policy guards ({rule}), and could NOT be moved away"
-    return (
-        f"{shown(path)} did not exist before and is guarded ({rule}), since a later unfenced program would obey it: "
-        f"it was moved to {shown(where)} after the command ended"
-    )

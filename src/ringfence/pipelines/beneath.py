@@ -30,6 +30,7 @@ from posix import (
     write,
 )
 
+from ringfence.model import shown
 from ringfence.records import Record
 
 TYPE_CHECKING = False
@@ -215,6 +216,17 @@ def put(folder: int, name: str, data: bytes, mode: int) -> bool:
     return True
 
 
+def moved(folder: int, name: str, store: str, path: str, rule: str) -> str:
+    """Move a guarded entry that appeared, and the sentence that says so."""
+    where = move_away(folder, name, store + path.rpartition("/")[0]) if store else ""
+    if not where:
+        return f"{shown(path)} was made, which the policy guards ({rule}), and could NOT be moved away"
+    return (
+        f"{shown(path)} did not exist before and is guarded ({rule}), since a later unfenced program would obey it: "
+        f"it was moved to {shown(where)} after the command ended"
+    )
+
+
 __all__ = [
     "Reached",
     "content",
@@ -223,6 +235,7 @@ __all__ = [
     "is_folder",
     "is_link",
     "move_away",
+    "moved",
     "names",
     "open_folder",
     "put",

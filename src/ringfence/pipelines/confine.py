@@ -6,11 +6,9 @@ rule some engine can hold -> launch. Nothing is run below the policy's `minimum`
 
 from __future__ import annotations
 
-from _stat import S_ISDIR, S_ISLNK
-from posix import O_CLOEXEC, O_CREAT, O_NOFOLLOW, O_WRONLY, close, listdir, lstat, open, statvfs
+from posix import O_CLOEXEC, O_CREAT, O_NOFOLLOW, O_WRONLY, close, open
 from sys import platform
 
-from ringfence.decide import match_name
 from ringfence.enforce import launch as launcher
 from ringfence.enforce.report import accepts, without_engine
 from ringfence.errors import NotEnforcedError
@@ -22,191 +20,17 @@ from ringfence.model import (
     Rule,
     RuleStrength,
     Strength,
-    Zone,
     ZoneKind,
 )
+from ringfence.pipelines.placing import confinement, exists, is_link, placed
 from ringfence.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ringfence.model import Capabilities, Glob, Policy
+    from ringfence.model import Capabilities, Policy
     from ringfence.pipelines.aftermath import Watch
-
-
-def confinement(policy: Policy, files: Sequence[str] = (), *, nested: bool = False) -> Confinement:
-    """What an engine must hold for a program under `policy`; `files` are single files it may write beside.
-
-    `nested`: this process may stand in a fence already; a read-only mount there is taken for held, since nobody inside
-    can change it (statvfs is the kernel's word, not an environment's).
-    """
-    writable: list[Zone] = []
-    carve_outs: list[Zone] = []
-    masked: list[Zone] = []
-    absent: list[Zone] = []
-    if not policy.restricted:
-        writable.append(Zone("/", Access.WRITE, ZoneKind.WORKSPACE, policy.default))
-    for zone in policy.zones:
-        if zone.access is Access.WRITE:
-            if _exists(zone.root):
-                writable.append(zone)
-            elif zone.kind is not ZoneKind.SCRATCH:
-                absent.append(zone)
-        elif not _exists(zone.root):
-            absent.append(zone)
-        elif not _is_link(zone.root):  # a link cannot be mounted on: beside_engines says who holds it
-            (masked if zone.access is Access.NONE else carve_outs).append(zone)
-    for zone in (*_placed(policy), *_deep(policy)):
-        there = _exists(zone.root)
-        if there and _through_link(zone.root, policy):
-            continue  # what lies behind is guarded by its own name; a link cannot be mounted on
-        (absent if not there else masked if zone.access is Access.NONE else carve_outs).append(zone)
-    if nested:
-        # Inside another fence: what the kernel holds already needs no second hand, and could not be given one.
-        carve_outs = [zone for zone in carve_outs if not _is_read_only(zone.root)]
-    roots = [zone.root for zone in writable]
-    return Confinement(
-        tuple(writable),
-        tuple(files),
-        tuple(zone for zone in carve_outs if _under(zone.root, roots)),
-        tuple(masked),
-        tuple(absent),
-        policy.shell_reads,
-    )
-
-
-def _placed(policy: Policy) -> list[Zone]:
-    """Every pattern at the top of its tree; wildcards in the last component by what is there. Deeper matches would
-    need a walk of the whole tree for each command: they are held by the hook, and said so."""
-    zones: list[Zone] = []
-    for glob in policy.globs:
-        if glob.audience is Audience.TEXT:
-            continue
-        zones.extend(Zone(root, glob.access, glob.kind, glob.rule) for root in placed(glob))
-    return zones
-
-
-_MOST_PLACED = 256  # matches of one pattern that are held; a tree with more is reported by the hook only
-
-
-def placed(glob: Glob) -> list[str]:
-    """The paths that a pattern names from the top of its tree: wildcards by what is there, the rest literally."""
-    found = [glob.base.rstrip("/")]
-    for part in glob.parts:
-        if any(c in part for c in "*?["):
-            found = [f"{folder}/{name}" for folder in found for name in _matching(folder, part)][
-                :_MOST_PLACED
-            ]
-        else:
-            found = [f"{folder}/{part}" for folder in found]
-    return [path for path in found if not (glob.exact and _is_folder(path))]
-
-
-def _matching(folder: str, pattern: str) -> list[str]:
-    try:
-        names = listdir(folder.encode("utf-8", "surrogateescape"))
-    except OSError:
-        return []
-    return [
-        text for name in sorted(names) if match_name(pattern, text := name.decode("utf-8", "surrogateescape"))
-    ]
-
-
-_LOOK = 20_000  # directory entries looked at for patterns of the policy's own zones
-
-
-def _deep(policy: Policy) -> list[Zone]:
-    """Every match of the policy's own deep patterns (`**/.env`), in one bounded walk; none where there are none."""
-    globs = [g for g in policy.globs if g.deep and g.kind is ZoneKind.ZONE and g.access is not Access.WRITE]
-    if not globs:
-        return []
-    from os import scandir
-
-    found: list[Zone] = []
-    left = _LOOK
-    for start in policy.workspace:
-        mine = [g for g in globs if _reaches(g.base, start)]
-        stack: list[tuple[bytes, tuple[str, ...]]] = [(start.encode("utf-8", "surrogateescape"), ())]
-        while mine and stack and left > 0:
-            folder, names = stack.pop()
-            try:
-                entries = list(scandir(folder))
-            except OSError:
-                continue
-            for entry in entries:
-                left -= 1
-                here = (*names, entry.name.decode("utf-8", "surrogateescape"))
-                for glob in mine:
-                    tail = here[-len(glob.parts) :]
-                    placed_already = glob.base == start and len(here) <= len(glob.parts)
-                    if (
-                        placed_already
-                        or len(tail) < len(glob.parts)
-                        or not all(map(match_name, glob.parts, tail))
-                    ):
-                        continue
-                    root = entry.path.decode("utf-8", "surrogateescape")
-                    found.append(Zone(root, glob.access, glob.kind, glob.rule))
-                if entry.is_dir(follow_symlinks=False) and here[-1] != "node_modules":
-                    stack.append((entry.path, here))
-    return found
-
-
-def _reaches(base: str, start: str) -> bool:
-    """Whether a pattern below `base` can match below `start`."""
-    return start == base or start.startswith(base.rstrip("/") + "/")
-
-
-def _through_link(path: str, policy: Policy) -> bool:
-    """Whether a component below the workspace, the last one included, is a link."""
-    base = max(
-        (root for root in policy.workspace if path.startswith(root.rstrip("/") + "/")), key=len, default=""
-    )
-    if not base:
-        return False
-    at = base.rstrip("/")
-    for part in path[len(at) + 1 :].split("/"):
-        at = f"{at}/{part}"
-        try:
-            if S_ISLNK(lstat(at.encode("utf-8", "surrogateescape")).st_mode):
-                return True
-        except OSError:
-            return False
-    return False
-
-
-def _is_link(path: str) -> bool:
-    try:
-        return S_ISLNK(lstat(path.encode("utf-8", "surrogateescape")).st_mode)
-    except OSError:
-        return False
-
-
-def _is_read_only(path: str) -> bool:
-    try:
-        return bool(statvfs(path.encode("utf-8", "surrogateescape")).f_flag & 1)  # ST_RDONLY
-    except OSError:
-        return False
-
-
-def _exists(path: str) -> bool:
-    try:
-        lstat(path.encode("utf-8", "surrogateescape"))
-    except OSError:
-        return False
-    return True
-
-
-def _is_folder(path: str) -> bool:
-    try:
-        return S_ISDIR(lstat(path.encode("utf-8", "surrogateescape")).st_mode)
-    except OSError:
-        return False
-
-
-def _under(path: str, roots: Sequence[str]) -> bool:
-    return any(path == root or root == "/" or path.startswith(root + "/") for root in roots)
 
 
 ENGINES = ("auto", "mounts", "landlock")
@@ -287,7 +111,7 @@ def beside_engines(policy: Policy) -> tuple[RuleStrength, ...]:
             why = _VETTED if vetted else "programs write it every day; file tools and command texts are held"
             rules[glob.rule.id] = RuleStrength(glob.rule, "/".join(glob.parts), strength, why)
     for zone in policy.zones:
-        if zone.access is not Access.WRITE and _is_link(zone.root):
+        if zone.access is not Access.WRITE and is_link(zone.root):
             why = "a link cannot be mounted on; what it leads to is held by its own name"
             rules[zone.root] = RuleStrength(zone.rule, zone.root, Strength.HOOK, why)
     if any(glob.deep and glob.kind is ZoneKind.GUARD for glob in policy.globs):
@@ -341,7 +165,7 @@ def run_confined(
         if not watches:
             from ringfence.pipelines.aftermath import Watch as Aftermath
 
-            watches.append(Aftermath(policy, wanted, placed))
+            watches.append(Aftermath(policy, wanted, placed, busy=pending.others_run(policy)))
             watches[0].begin()
             pending.begin(policy, watches[0])
             if meanwhile is not None:
@@ -399,7 +223,7 @@ def _marker(policy: Policy) -> str:
 def _remember_mounts(policy: Policy) -> None:
     """That the stronger engine could be built on this machine: from then on it is never silently done without."""
     path = _marker(policy)
-    if not path or _exists(path):
+    if not path or exists(path):
         return
     from ringfence.pipelines.session import make_parents
 
@@ -415,7 +239,7 @@ def _refuse_downgrade(policy: Policy, wanted: Confinement, why: str, nested: boo
     if nested or not (wanted.carve_outs or wanted.masked):
         return
     path = _marker(policy)
-    if path and _exists(path):
+    if path and exists(path):
         raise NotEnforcedError(
             f"nothing was run: {why}\n  this engine has worked here before, and Landlock alone would leave guarded "
             "files in the workspace to the hook",

@@ -12,7 +12,8 @@ from ringfence.enforce.report import accepts, without_engine
 from ringfence.errors import EXIT_NOT_ENFORCED, EXIT_OK
 from ringfence.model import STRENGTH_ORDER
 from ringfence.pipelines import compose, launchers, session
-from ringfence.pipelines.confine import confinement, run_confined
+from ringfence.pipelines.confine import run_confined
+from ringfence.pipelines.placing import confinement
 from ringfence.pipelines.words import flag_words
 from ringfence.records import Record
 

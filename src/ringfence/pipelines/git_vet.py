@@ -175,10 +175,8 @@ class Vet:
         st = beneath.entry(self._top, ".git")
         if st is None:
             return
-        from ringfence.pipelines.aftermath import moved
-
         if not beneath.is_folder(st):
-            yield moved(self._top, ".git", self._store, f"{self.root}/.git", "git-pointer")
+            yield beneath.moved(self._top, ".git", self._store, f"{self.root}/.git", "git-pointer")
             return
         git = beneath.open_folder(".git", self._top)
         if git < 0:
@@ -187,14 +185,14 @@ class Vet:
         try:
             hooks = beneath.entry(git, "hooks")
             if hooks is not None and not beneath.is_folder(hooks):
-                yield moved(git, "hooks", self._store, f"{self.root}/.git/hooks", "git-hooks")
+                yield beneath.moved(git, "hooks", self._store, f"{self.root}/.git/hooks", "git-hooks")
             folder = beneath.open_folder("hooks", git)
             if folder >= 0:
                 try:
                     for name in beneath.names(folder):
                         if not name.endswith(".sample"):
                             path = f"{self.root}/.git/hooks/{name}"
-                            yield moved(folder, name, self._store, path, "git-hooks")
+                            yield beneath.moved(folder, name, self._store, path, "git-hooks")
                 finally:
                     close(folder)
             for parts in _OBEYED:
@@ -205,15 +203,13 @@ class Vet:
             close(git)
 
     def _obeyed(self, git: int, parts: tuple[str, ...]) -> Iterator[str]:
-        from ringfence.pipelines.aftermath import moved
-
         reached = beneath.walk(git, parts)
         if reached is None:
             return
         try:
             if beneath.entry(reached.folder, reached.name) is not None:
                 path = "/".join((self.root, ".git", *parts[: reached.depth]))
-                yield moved(reached.folder, reached.name, self._store, path, "git-" + parts[0])
+                yield beneath.moved(reached.folder, reached.name, self._store, path, "git-" + parts[0])
         finally:
             close(reached.folder)
 

@@ -92,7 +92,7 @@ def recover(policy: Policy, wanted: Confinement) -> list[str]:
         return []
     from ringfence.pipelines import beneath
     from ringfence.pipelines.aftermath import Watch
-    from ringfence.pipelines.confine import placed
+    from ringfence.pipelines.placing import placed
     from ringfence.policy.jsonscan import loads
 
     said: list[str] = []
