@@ -8,7 +8,7 @@ from ringfence.cli.options import fence_options, json_option
 from ringfence.cli.output import Out
 from ringfence.errors import EXIT_OK, EXIT_REFUSED, UsageError
 from ringfence.model import Op, Verdict
-from ringfence.render import words
+from ringfence.render import commands, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,7 +89,8 @@ def check(
 @fence_options
 @click.option("--op", type=_OPS, default="write", show_default=True, help="what would be done to PATH")
 @click.option("--cwd", metavar="DIR", help="folder that a relative PATH is joined to")
-@click.option("--command", metavar="TEXT", help="explain a shell command")
+@click.option("--command", metavar="TEXT", help="explain a shell command, statement by statement")
+@click.option("--shell", type=click.Choice(["bash", "zsh", "sh"]), default="bash", help="dialect of TEXT")
 @click.option("--last", is_flag=True, help="explain the last refusal in the decision log")
 @json_option
 @click.argument("path", required=False, type=click.UNPROCESSED)
@@ -98,6 +99,7 @@ def explain(
     op: str,
     cwd: str | None,
     command: str | None,
+    shell: str,
     last: bool,
     as_json: bool,
     path: str | None,
@@ -107,6 +109,7 @@ def explain(
     \b
     Examples:
       ringfence explain --workspace . build/out/../../x
+      ringfence explain --workspace . --command 'cd build && cp ../a.txt ../../b.txt'
       ringfence explain --last
     """
     from ringfence.pipelines import explain as pipeline
@@ -131,12 +134,14 @@ def explain(
             )
         return EXIT_OK
     if command is not None:
-        decision = fence.check_command(command, cwd=at)
+        from ringfence.pipelines.explain_command import explain as explain_text
+
+        read = explain_text(fence, command, at, shell)
         if as_json:
-            out.json({"version": 1, "command": words.command_json(decision)})
+            out.json(commands.as_json(read))
         else:
-            out.lines(words.command_lines(decision, out.paint))
-        return EXIT_OK if decision.verdict is Verdict.ALLOW else EXIT_REFUSED
+            out.lines(commands.lines(read, out.paint))
+        return EXIT_OK if read.decision.verdict is Verdict.ALLOW else EXIT_REFUSED
     done = pipeline.explain(fence, _path(path or ""), Op(op), at)
     if as_json:
         out.json(_explained_json(done))

@@ -173,7 +173,7 @@ def decide(text: str, reading: Reading, check: Check, below: Below) -> CommandDe
     refused: Decision | None = None
     unknowns = list(reading.unknowns)
     for use in reading.uses:
-        decision = _judge_use(use, check, below)
+        decision = judge_use(use, check, below)
         if use.soft and decision.verdict is not Verdict.ALLOW:
             unknowns.append(_soften(use))
             continue
@@ -208,7 +208,7 @@ def _span(text: str, unknown: Unknown) -> str:
     return f" (in {part[:80]!r})" if part and part != text.strip() else ""
 
 
-def _judge_use(use: Use, check: Check, below: Below) -> Decision:
+def judge_use(use: Use, check: Check, below: Below) -> Decision:
     op = use.op
     if use.entry and op not in (Op.DELETE, Op.RENAME):
         op = Op.RENAME  # the directory entry is replaced, whatever the leaf links to
