@@ -46,7 +46,7 @@ ENGINE = {
     "enforce.report",
     "kernel", "kernel.descriptors", "kernel.execute", "kernel.landlock", "kernel.libc", "kernel.mounts",
     "kernel.namespaces", "kernel.privileges", "kernel.probe", "kernel.seccomp", "kernel.signals",
-    "pipelines.aftermath", "pipelines.beneath", "pipelines.git_vet", "pipelines.pending", "pipelines.placing", "kernel.local_disk",
+    "pipelines.aftermath", "pipelines.beneath", "pipelines.git_vet", "pipelines.pending", "pipelines.placing", "pipelines.repositories", "kernel.local_disk",
     "shell.notes", "pipelines.confine", "pipelines.denials", "pipelines.run",
 }  # fmt: skip
 # For the plainest command; others add the readers of their own programs.

@@ -74,7 +74,8 @@ class Watch:
         self._links = frozenset(self._first_links())
         self._vets: tuple[Vet, ...] = ()
         if policy.restricted:
-            from ringfence.pipelines.git_vet import Vet, repositories
+            from ringfence.pipelines.git_vet import Vet
+            from ringfence.pipelines.repositories import repositories
 
             self._vets = tuple(
                 Vet(policy, root, top, self._store, parts, self._inside_of(root), busy)

@@ -12,6 +12,7 @@ import subprocess
 from ringfence.agents import claude_settings as settings
 from ringfence.errors import EXIT_OK, EXIT_REFUSED, FenceError, NotEnforcedError, UsageError
 from ringfence.pipelines import compose, launchers
+from ringfence.pipelines.canaries import WAIT, Check, canaries
 from ringfence.pipelines.words import flag_words
 from ringfence.records import Record
 
@@ -19,18 +20,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ringfence.model import Policy
     from ringfence.policy.asked import Flags
-
-_CANARY = "ringfence-canary-that-must-not-exist"
-_WAIT = 30.0  # seconds for one canary call
-
-
-class Check(Record):
-    """One thing that was looked at. `strength` is what the promise rests on: kernel, hook, or none."""
-
-    name: str
-    ok: bool | None  # None: could not be looked at
-    strength: str
-    detail: str
 
 
 class Installed(Record):
@@ -70,7 +59,7 @@ def install(flags: Flags, scope: str) -> Installed:
     if new != text:
         _remember(policy, path, text, new)
         _write(path, new)
-    checks = _canaries(policy, path, env)
+    checks = canaries(policy, path, env)
     if foreign:
         checks = (*checks, Check("shell prefix", True, "kernel", foreign))
     failed = [check for check in checks if check.ok is False]
@@ -119,7 +108,7 @@ def status(flags: Flags, scope: str) -> Installed:
         what = "not installed" if found.wiring is None else f"no hook on {', '.join(missing)}"
         hint = f"{what}; run: ringfence install claude --workspace DIR --scope {scope}"
         return Installed(path, False, policy.workspace, (Check("hook", False, "none", hint),))
-    checks = (*_canaries(policy, path, env), *_surroundings(policy, home, env))
+    checks = (*canaries(policy, path, env), *_surroundings(policy, home, env))
     return Installed(path, False, policy.workspace, checks)
 
 
@@ -209,100 +198,6 @@ def _forget(policy: Policy, path: str) -> None:
     _remove(_record_path(policy, path))
 
 
-# --- proof ------------------------------------------------------------------------------------------
-
-
-def _canaries(policy: Policy, path: str, env: dict[str, str]) -> tuple[Check, ...]:
-    """Call the hook and the launcher as the settings file names them: one write outside each, one inside."""
-    found = settings.inspect(path)
-    if found.wiring is None:
-        return (Check("hook", False, "none", f"{path} does not call ringfence"),)
-    inside = os.path.join(policy.workspace[0], _CANARY)
-    outside = os.path.join(os.path.dirname(policy.workspace[0].rstrip("/")) or "/", _CANARY)
-    refused = _ask_hook(found.wiring, policy, outside, env)
-    allowed = _ask_hook(found.wiring, policy, inside, env)
-    checks = [
-        Check("hook refuses a write outside", _is_denial(refused), "hook", _short(refused)),
-        Check(
-            "hook allows a write inside",
-            allowed == "",
-            "hook",
-            _short(allowed) or "no opinion, as it should be",
-        ),
-    ]
-    launcher = _launcher_of(found.wiring)
-    if launcher:
-        checks.append(_ask_engine(launcher, outside, env))
-    return tuple(checks)
-
-
-def _launcher_of(wiring: settings.Wiring) -> str:
-    words = wiring.args
-    return next((words[i + 1] for i, word in enumerate(words[:-1]) if word == "--launcher"), "")
-
-
-def _ask_hook(wiring: settings.Wiring, policy: Policy, target: str, env: dict[str, str]) -> str:
-    payload = {
-        "session_id": "ringfence-canary",
-        "transcript_path": "",
-        "cwd": policy.workspace[0],
-        "permission_mode": "bypassPermissions",
-        "hook_event_name": "PreToolUse",
-        "tool_name": "Write",
-        "tool_input": {"file_path": target, "content": ""},
-        "tool_use_id": "canary",
-    }
-    try:
-        done = subprocess.run(
-            [wiring.command, *wiring.args],
-            input=json.dumps(payload).encode(),
-            capture_output=True,
-            timeout=_WAIT,
-            env=env,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"cannot be run: {error}"
-    if done.returncode:
-        return f"exit status {done.returncode}: {done.stderr.decode(errors='replace').strip()}"
-    return done.stdout.decode(errors="replace")
-
-
-def _is_denial(answer: str) -> bool:
-    try:
-        return bool(json.loads(answer)["hookSpecificOutput"]["permissionDecision"] == "deny")
-    except (ValueError, KeyError, TypeError):
-        return False
-
-
-def _short(answer: str) -> str:
-    try:
-        return str(json.loads(answer)["hookSpecificOutput"]["permissionDecisionReason"])
-    except (ValueError, KeyError, TypeError):
-        return answer.strip()[:300]
-
-
-def _ask_engine(launcher: str, outside: str, env: dict[str, str]) -> Check:
-    """A command through the launcher that writes inside and tries to write outside.
-
-    Built so that no reading of the text can tell: it is the kernel that must refuse it.
-    """
-    from ringfence.pipelines.say import quote
-
-    name = "fenced shell refuses a write outside"
-    line = f'echo ran > "$TMPDIR/canary" && cat "$TMPDIR/canary"; eval "$(printf ": > %s" {quote(quote(outside))})"'
-    try:
-        done = subprocess.run([launcher, line], capture_output=True, timeout=_WAIT, env=env, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Check(name, False, "none", f"cannot be run: {error}")
-    if os.path.lexists(outside):
-        _remove(outside)
-        return Check(name, False, "none", f"{outside} was written, and has been removed again")
-    said = done.stderr.decode(errors="replace").strip().split("\n")[0][:300]
-    ran = done.stdout == b"ran\n" and done.returncode != 0
-    return Check(name, ran, "kernel" if ran else "none", said or "it did not run")
-
-
 def _foreign_prefix(policy: Policy, home: str) -> str:
     """Somebody else's shell prefix, in any layer that would win: then commands are rewritten by the hook instead."""
     for path in settings.layers(policy.workspace[0] if policy.workspace else "", home):
@@ -354,7 +249,7 @@ def _claude_version(env: dict[str, str]) -> tuple[int, ...] | None:
         done = subprocess.run(
             ["claude", "--version"],
             capture_output=True,
-            timeout=_WAIT,
+            timeout=WAIT,
             env={**env, "DISABLE_AUTOUPDATER": "1"},
             check=False,
         )
