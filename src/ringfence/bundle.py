@@ -27,7 +27,7 @@ if sys.platform != "win32":
         getpid,
         getuid,
         open,
-        read,
+        pread,
         rename,
         stat,
         unlink,
@@ -36,6 +36,7 @@ if sys.platform != "win32":
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from posix import stat_result
     from types import CodeType, ModuleType
     from typing import Any
 
@@ -43,6 +44,7 @@ _FORMAT = 1
 _NAME = f"hot-{sys.implementation.cache_tag}.bundle"
 _OTHERS_WRITE = 0o022
 _MOST = 8 << 20  # bytes
+_HEAD = 64 << 10  # bytes: the table of some 800 modules
 
 
 class Bundle:
@@ -56,8 +58,9 @@ class Bundle:
         self.missed: list[
             str
         ] = []  # modules of ours that were asked for and had to be loaded the ordinary way
-        self._data = b""
+        self._fd = -1  # open as long as the process lives; closed by exec
         self._start = 0
+        self._found: dict[str, bytes] = {}
 
     def read(self) -> None:
         """Take the file in, if it can be believed."""
@@ -66,6 +69,12 @@ class Bundle:
             fd = open(self.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         except OSError:
             return
+        self._take(fd, folder)
+        if self._fd < 0:
+            close(fd)
+
+    def _take(self, fd: int, folder: stat_result) -> None:
+        """Keep `fd` and the table at its head, if both can be believed. The modules are read one by one."""
         try:
             facts = fstat(fd)
             us = (0, getuid())
@@ -73,19 +82,21 @@ class Bundle:
                 return
             if facts.st_mode & _OTHERS_WRITE or facts.st_uid not in us or facts.st_size > _MOST:
                 return
-            data = read(fd, facts.st_size)
-        except OSError:
-            return
-        finally:
-            close(fd)
-        try:
-            version, table, start = marshal.loads(data)  # noqa: S302 - our own cache, see above
-            whole = version == (_FORMAT, sys.hexversion, len(data) - start)
-        except (ValueError, EOFError, TypeError):
+            version, table, start = marshal.loads(pread(fd, _HEAD, 0))  # noqa: S302 - our own cache, see above
+            whole = version == (_FORMAT, sys.hexversion, facts.st_size - start)
+        except (OSError, ValueError, EOFError, TypeError):
             return
         # Nothing is synced before the rename, so after a power loss the file may be cut short: whole or not at all.
         if whole and isinstance(table, dict):
-            self.table, self._data, self._start = table, data, start
+            self.table, self._fd, self._start = table, fd, start
+
+    def _block(self, name: str) -> bytes:
+        """Raises OSError, or EOFError where the file is shorter than it was."""
+        *_, begin, end = self.table[name]
+        block = pread(self._fd, end - begin, self._start + begin)
+        if len(block) != end - begin:
+            raise EOFError(name)
+        return block
 
     def find_spec(self, name: str, _path: object = None, _target: object = None) -> Any:
         """importlib's question. None lets the ordinary import answer."""
@@ -104,6 +115,10 @@ class Bundle:
         if facts.st_mtime_ns != mtime or facts.st_size != size:
             self.missed.append(name)
             return None
+        try:
+            self._found[name] = self._block(name)
+        except (OSError, EOFError):
+            return None
         spec = _ModuleSpec(name, self, origin=source, is_package=is_package)
         spec._set_fileattr = True  # noqa: SLF001 - as importlib does for modules with a file
         if is_package:
@@ -117,8 +132,8 @@ class Bundle:
         exec(self.get_code(module.__name__), module.__dict__)  # noqa: S102 - what every loader does
 
     def get_code(self, name: str) -> CodeType:
-        _, _, _, _, begin, end = self.table[name]
-        code: CodeType = marshal.loads(self._data[self._start + begin : self._start + end])  # noqa: S302
+        block = self._found.pop(name, b"") or self._block(name)
+        code: CodeType = marshal.loads(block)  # noqa: S302 - our own cache, see above
         return code
 
     def keep(self) -> None:

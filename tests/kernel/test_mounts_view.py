@@ -124,7 +124,7 @@ def test_renames_between_folders_work_on_every_abi(who, abi):
 
 
 def test_a_program_can_tell_that_it_stands_inside(who):
-    ask = "$PY -S -c 'from ringfence.enforce.mounts import inside_a_fence; print(inside_a_fence())'"
+    ask = "$PY -S -c 'from ringfence.enforce.mounts_mark import inside_a_fence; print(inside_a_fence())'"
     with world(who) as base:
         assert shell(who, base, ask).stdout == "False\n"
         assert shell(who, base, ask, fence=spec_of(base)).stdout == "True\n"

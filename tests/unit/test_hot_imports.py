@@ -41,6 +41,7 @@ COMMON = {
 }  # fmt: skip
 ENGINE = {
     "enforce", "enforce.control_sockets", "enforce.landlock", "enforce.launch", "enforce.mounts",
+    "enforce.mounts_mark",
     "enforce.mounts_apply", "enforce.mounts_devices", "enforce.mounts_plan", "enforce.mounts_report",
     "enforce.mounts_store", "enforce.mounts_system", "enforce.mounts_table", "enforce.mounts_trees", "enforce.plan",
     "enforce.report",

@@ -2,8 +2,9 @@
 
 import pytest
 
+from ringfence.enforce.mounts_mark import stands_inside
 from ringfence.enforce.mounts_plan import is_below
-from ringfence.enforce.mounts_table import Mounted, any_below, parse, showing_outside, stands_inside
+from ringfence.enforce.mounts_table import Mounted, any_below, parse, showing_outside
 
 TABLE = rb"""22 27 0:21 / /proc rw,relatime - proc proc rw
 27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw

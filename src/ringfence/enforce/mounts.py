@@ -22,9 +22,9 @@ from ringfence.enforce import plan as landlock_plan
 from ringfence.enforce.control_sockets import control_paths, named_sockets, shown_in_runtime
 from ringfence.enforce.mounts_apply import Place, build
 from ringfence.enforce.mounts_devices import DEVICES
+from ringfence.enforce.mounts_mark import read_mount_table
 from ringfence.enforce.mounts_plan import Hold, MountPlan, is_below, may_write, plan
-from ringfence.enforce.mounts_store import STORE_NAME
-from ringfence.enforce.mounts_table import any_below, parse, showing_outside, stands_inside
+from ringfence.enforce.mounts_table import any_below, parse, showing_outside
 from ringfence.kernel import descriptors, mounts, namespaces, seccomp
 from ringfence.model import Access, EnforcementReport, Rule, Zone, ZoneKind
 from ringfence.records import Record
@@ -106,11 +106,6 @@ def plan_here(confinement: Confinement, sockets: tuple[str, ...] = ()) -> MountP
     return plan(confinement, leading_out, sockets) if leading_out else planned
 
 
-def inside_a_fence() -> bool:
-    """Whether this process stands in a fence of this engine already: no second one can be built then."""
-    return stands_inside(read_mount_table(), STORE_NAME)
-
-
 def second_layer(confinement: Confinement, place: Place) -> Confinement:
     """The confinement that Landlock is to apply on top: the same, plus what is private or harmless here.
 
@@ -186,16 +181,4 @@ def _is_socket(path: str) -> bool:
         return False
 
 
-def read_mount_table() -> bytes:
-    """This process's own table of mounts, whole."""
-    descriptor = posix.open("/proc/self/mountinfo", posix.O_RDONLY | posix.O_CLOEXEC)
-    try:
-        pieces = []
-        while piece := posix.read(descriptor, 1 << 16):
-            pieces.append(piece)
-        return b"".join(pieces)
-    finally:
-        posix.close(descriptor)
-
-
-__all__ = ["Standing", "confine_self", "inside_a_fence", "plan_here", "seal", "second_layer"]
+__all__ = ["Standing", "confine_self", "plan_here", "seal", "second_layer"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import posix
 
+from ringfence.enforce.mounts_mark import STORE_NAME
 from ringfence.enforce.mounts_plan import MountPlan, Pins, is_below
 from ringfence.enforce.mounts_trees import Copy, attach_at, is_folder
 from ringfence.errors import KernelCallError
@@ -16,9 +17,6 @@ from ringfence.records import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-STORE_NAME = "ringfence"
-"""What the table of mounts calls the store; `stands_inside` of mounts_table.py looks for it."""
 
 _ENOENT, _ESTALE = 2, 116
 _FORMAT, _FOLDER = 0o170000, 0o040000

@@ -32,15 +32,6 @@ def parse(text: bytes) -> tuple[Mounted, ...]:
     return tuple(rows)
 
 
-def stands_inside(text: bytes, store_name: str) -> bool:
-    """Whether the process that this table belongs to stands in a fence of this engine.
-
-    Good for knowing that a second fence of mounts cannot be built and another layer must do. Not a proof to
-    somebody else: who can make mounts of his own can make one of that name, and fences only himself with it.
-    """
-    return f" - tmpfs {store_name} ".encode() in text
-
-
 def any_below(text: bytes, roots: Iterable[str]) -> bool:
     """A cheap first look: whether any mount point may lie strictly below a root. Never misses one."""
     return any(b" " + _escaped(root.rstrip("/")) + b"/" in text for root in roots)

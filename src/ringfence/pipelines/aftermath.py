@@ -153,7 +153,13 @@ class Watch:
         for vet in self._vets:
             said.extend(vet.after())
         new = {vet.root for vet in self._vets if vet.is_new}
+        nothing: dict[tuple[int, str], bool] = {}  # several guarded places often share their first folder
         for absent in self._absent:
+            first = (absent.folder, absent.parts[0])
+            if first not in nothing:
+                nothing[first] = beneath.entry(*first) is None
+            if nothing[first]:
+                continue
             if absent.parts[0] == ".git" and absent.root in new:
                 continue  # a repository made just now: its vet has looked at it
             said.extend(self._look(absent))

@@ -209,7 +209,7 @@ def run_confined(
 def _caller_is_fenced() -> bool:
     """Whether this very process stands in a fence of the mounts engine: the mount table says so, not an environment."""
     try:
-        from ringfence.enforce.mounts import inside_a_fence
+        from ringfence.enforce.mounts_mark import inside_a_fence
 
         return inside_a_fence()
     except OSError:
