@@ -191,6 +191,7 @@ def run_confined(
         except Exception as error:  # noqa: BLE001 - see above; the journal stays for the next command
             _say(f"this look went wrong, the next command looks again: {type(error).__name__}: {error}")
 
+    _load_before_the_fork(engine)
     outcome: launcher.Outcome | None = None
     for attempt in attempts(wanted, cwd, env, engine, here):
         outcome = launcher.launch(program, attempt.confine, accept, ended, prepare)
@@ -204,6 +205,20 @@ def run_confined(
             f"nothing was run: the {engine} engine is not to be had here", "ringfence doctor"
         )
     return Ran(outcome, seen[-1] if seen else None, tuple(missed))
+
+
+def _load_before_the_fork(engine: str) -> None:
+    """What child and parent need next: an import after the fork copies each page it touches, on both sides."""
+    if platform != "linux":
+        return
+    import ringfence.enforce.landlock
+    import ringfence.enforce.plan
+    import ringfence.pipelines.aftermath
+    import ringfence.pipelines.git_vet
+    import ringfence.pipelines.repositories
+
+    if engine != "landlock":
+        import ringfence.enforce.mounts  # noqa: F401
 
 
 def _caller_is_fenced() -> bool:
