@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ringfence.shell.directories import BUILTINS as DIRECTORIES
 from ringfence.shell.output import BUILTINS as OUTPUT
-from ringfence.shell.state import DIGITS, UNKNOWN, State
+from ringfence.shell.state import DIGITS, UNKNOWN, State, hides_code
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from ringfence.shell.calls import Call
     from ringfence.shell.state import Value
@@ -23,9 +23,10 @@ def is_name(text: str) -> bool:
 def assign(walk: Walk, one: Assign, state: State, *, lasting: bool = True) -> None:
     """`name=value` in any form."""
     if one.subscript is not None:
-        walk.words.visit((one.subscript,), state)
+        walk.arithmetic(state, walk.words.visit((one.subscript,), state), quoted=True)
     values: list[Value]
     if one.array is not None:
+        walk.arithmetic(state)  # `([index]=value)`
         values = [tuple(choice) for choice in walk.words.arguments(one.array, state)]
     elif one.value is None:
         values = [""]
@@ -37,11 +38,17 @@ def assign(walk: Walk, one: Assign, state: State, *, lasting: bool = True) -> No
         state.set(one.name, (UNKNOWN,))
         return
     walk.code_variable(one.name, values, state)
+    if walk.integers:
+        walk.arithmetic(state, _texts(values))
     if any("$(" in text or "`" in text for v in values for text in ((v,) if isinstance(v, str) else v or ())):
         walk.loaded = True
     if one.append:
         values = [_append(old, new) for old in state.get(one.name) for new in values]
     state.set(one.name, values)
+
+
+def _texts(values: Iterable[Value]) -> list[str]:
+    return [text for v in values for text in ((v,) if isinstance(v, str) else v or ())]
 
 
 def _append(old: Value, new: Value) -> Value:
@@ -82,8 +89,10 @@ def _declared_word(walk: Walk, text: str, pending: list[tuple[str, tuple[Value, 
         if eq:
             walk.code_variable(name, (value,), State("/", {}))
         pending.append((name, (value,) if eq else None))
-    elif UNKNOWN in text:
+    elif UNKNOWN in name:
         walk.unknown("opaque.environment", f"the variable named by {text}")
+    elif hides_code(name):
+        walk.unknown("opaque.dynamic-code", f"the variable named by {text}")
     return ""
 
 
@@ -96,8 +105,9 @@ def _declared(
 ) -> None:
     reference = "n" in flags and variant != "export"
     local = variant == "local" or (variant in ("declare", "typeset") and "g" not in flags)
-    if "i" in flags and walk.loaded:
-        walk.arithmetic()
+    if "i" in flags:
+        walk.integers = True
+        walk.arithmetic(state, [text for _, values in pending for text in _texts(values or ())])
     for name, values in pending:
         if local and walk.locals:
             walk.locals[-1].setdefault(name, state.get(name))
@@ -159,6 +169,9 @@ def _read(call: Call) -> str | None:
                 delimiter = True
         else:
             names.append(word.split("?", 1)[0])
+    for name in (*names, array):
+        if UNKNOWN in name:
+            call.walk.unknown("opaque.environment", f"read into the variable named by {name}")
     text = call.stdin
     known = text is not None and UNKNOWN not in text and not delimiter
     separators = (
@@ -170,6 +183,7 @@ def _read(call: Call) -> str | None:
     if not isinstance(split_at, str) or split_at.strip(" \t\n") == "":
         split_at = None
     if array or not known or text is None:
+        call.walk.fed(text)
         for name in [*names, array, "" if names else "REPLY"]:
             if name:
                 call.walk.watch_variable(name, lasting=True)
@@ -182,6 +196,7 @@ def _read(call: Call) -> str | None:
         values: list[Value] = [""]
         for line in lines:
             if "\\" in line:
+                call.walk.fed(line)
                 values.append(UNKNOWN)
             elif separators == [""] or not names:
                 values.append(line if index == 0 else "")
@@ -197,6 +212,7 @@ def _read(call: Call) -> str | None:
 
 
 def _mapfile(call: Call) -> str | None:
+    call.walk.fed(call.stdin)
     for word in call.args:
         if is_name(word):
             call.state.set(word, (UNKNOWN,))
@@ -412,6 +428,16 @@ def _silent(call: Call) -> str | None:
     return ""
 
 
+def _test(call: Call) -> str | None:
+    """`-v NAME` evaluates the name's subscript; the comparisons of ksh and zsh are arithmetic."""
+    for flag, word in zip(call.args, call.args[1:], strict=False):
+        if flag == "-v" and UNKNOWN in word:
+            call.walk.unknown("opaque.dynamic-code", f"{call.name} -v {word}")
+    if call.walk.dialect in ("zsh", "ksh"):
+        call.walk.arithmetic(call.state, call.args)
+    return ""
+
+
 BUILTINS: dict[str, Callable[[Call], str | None]] = {
     **DIRECTORIES,
     **OUTPUT,
@@ -452,8 +478,8 @@ BUILTINS: dict[str, Callable[[Call], str | None]] = {
     "true": _silent,
     "false": _silent,
     ":": _silent,
-    "test": _silent,
-    "[": _silent,
+    "test": _test,
+    "[": _test,
     "wait": _silent,
     "sleep": _silent,
     "kill": _silent,
