@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ringfence.model import Op
 from ringfence.shell.directories import BUILTINS as DIRECTORIES
 from ringfence.shell.output import BUILTINS as OUTPUT
 from ringfence.shell.state import DIGITS, UNKNOWN, State, hides_code
@@ -344,8 +345,12 @@ def _trap(call: Call) -> str | None:
     words = call.args[1:] if call.args[:1] == ["--"] else call.args
     if len(words) < 2 or words[0] in ("-", "-p", "-l", ""):
         return ""
-    call.walk.code(words[0], call.state.copy(), "trap")
+    after = call.state.copy()
+    call.walk.code(words[0], after, "trap")
     call.walk.traps.append(words[0])
+    if any(w not in ("EXIT", "0") for w in words[1:]):
+        call.walk.loose_traps.append(words[0])
+        call.walk.interrupted(call.state, after)
     return ""
 
 
@@ -418,6 +423,55 @@ def _enable(call: Call) -> str | None:
     return ""
 
 
+def _complete(call: Call) -> str | None:
+    """`compgen`, `complete`: -C runs a command, -F a function, and -W expands its words once more."""
+    walk = call.walk
+    for flag, word in zip(call.args, [*call.args[1:], ""], strict=True):
+        if not flag.startswith("-") or flag.startswith("--"):
+            continue
+        kind = flag[-1]
+        if kind == "C":
+            walk.code(word, call.state.copy(), f"{call.name} -C", stdin=call.stdin)
+        elif kind == "F" and word in call.state.functions:
+            walk.call([word], call.state.copy(), call.stdin, call.extra)
+        elif kind == "W":
+            walk.code(f"cat <<WORDS_END\n{word}\nWORDS_END", call.state.copy(), f"{call.name} -W")
+    return None
+
+
+def _bind(call: Call) -> str | None:
+    for word in call.args:
+        if not word.startswith("-") and ":" in word and any(w.startswith("-x") for w in call.args):
+            call.walk.code(word.partition(":")[2].strip().strip("'\""), call.state.copy(), "bind -x")
+        elif word.startswith("-f"):
+            call.walk.unknown("opaque.runs-file", "bind -f")
+    return ""
+
+
+def _history(call: Call) -> str | None:
+    """`history -w`, `-a`: the named file, or HISTFILE if this text set it. `fc -e` runs an editor."""
+    flags = [w for w in call.args if w.startswith("-")]
+    names = [w for w in call.args if not w.startswith("-")]
+    if call.name == "fc":
+        for flag, word in zip(call.args, call.args[1:], strict=False):
+            if flag == "-e" and word != "-":
+                call.walk.code(word, call.state.copy(), "fc -e")
+        if not any("l" in f or "n" in f for f in flags):
+            call.walk.unknown("opaque.dynamic-code", "fc runs an earlier command")
+        return None
+    if any("s" in f or "p" in f or "d" in f for f in flags):
+        return None
+    if any("w" in f or "a" in f for f in flags):
+        own = call.extra["HISTFILE"] if "HISTFILE" in call.extra else call.state.values.get("HISTFILE", ())
+        for value in names[:1] or own:
+            if value is not None:
+                call.walk.touch(Op.WRITE, value if isinstance(value, str) else UNKNOWN, call.state, "history")
+    else:
+        for name in names[:1] if flags else ():
+            call.walk.touch(Op.READ, name, call.state, "history")
+    return None
+
+
 def _autoload(call: Call) -> str | None:
     call.walk.unknown("opaque.alias", f"{call.name} " + " ".join(call.args))
     return ""
@@ -472,6 +526,11 @@ BUILTINS: dict[str, Callable[[Call], str | None]] = {
     "alias": _alias,
     "hash": _hash,
     "enable": _enable,
+    "compgen": _complete,
+    "complete": _complete,
+    "bind": _bind,
+    "history": _history,
+    "fc": _history,
     "autoload": _autoload,
     "zmodload": _autoload,
     "emulate": _autoload,

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 # A destination by convention (GNU coding standards and what Makefiles call theirs).
 _DESTINATIONS = ("DEST", "PREFIX", "OUT", "BUILD", "INSTALL", "TARGET_DIR", "DISTDIR", "BINDIR", "LIBDIR")
 
+_CALLS = ("shell", "file", "eval", "call", "guile", "foreach")  # functions of make that run or write
+
 
 def _make(call: Call) -> str | None:
     slots = slots_of(call, "make")
@@ -24,8 +26,14 @@ def _make(call: Call) -> str | None:
     operands = []
     for word in slots.operands:
         name, eq, value = word.partition("=")
+        upper = name.rstrip(":+?!").upper()
+        if eq and (
+            name.endswith("!")
+            or upper in ("SHELL", ".SHELLFLAGS", "MAKEFLAGS", "MAKEFILES", "GNUMAKEFLAGS")
+            or any(f"{bracket}{call_}" in value for bracket in ("$(", "${") for call_ in _CALLS)
+        ):
+            call.walk.unknown("opaque.dynamic-code", f"make {word}")
         if eq and (value.startswith(("/", "~", TILDE)) or ".." in value.split("/")) and UNKNOWN not in value:
-            upper = name.rstrip(":+?").upper()
             if upper == "O" or upper.startswith(_DESTINATIONS) or upper.endswith("DIR"):
                 call.walk.touch(Op.WRITE, value, call.state, f"make {name}=")
                 continue

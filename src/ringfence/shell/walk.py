@@ -77,6 +77,8 @@ class Walk(Notes):
         self.breaks: list[list[State]] = []
         self.locals: list[dict[str, tuple[Value, ...]]] = []
         self.traps: list[str] = []
+        self.loose_traps: list[str] = []  # those that may run between any two commands
+        self.unstable: set[str] = set()  # variables that such a trap sets
         self.ambient: dict[str, tuple[Value, ...]] = {}  # variables as the text found them
         self.integers = False  # some variable is an integer: what it is given is arithmetic
         self.loaded = False  # some variable's text holds a substitution, which arithmetic would run
@@ -99,7 +101,29 @@ class Walk(Notes):
         if self._as_bash_too(text, twin, None):
             state = join(state, twin)
         for code in self.traps[:20]:
-            self.code(code, state.copy(), "trap")
+            after = state.copy()
+            self.code(code, after, "trap")
+            if code in self.loose_traps and self._moved(state, after) - self.unstable:
+                self.unknown("opaque.dynamic-code", "a trap that sets what earlier commands used")
+
+    # -- traps ----------------------------------------------------------------------------------------------
+    def interrupted(self, before: State, after: State) -> None:
+        """A trap of DEBUG, ERR, RETURN or a signal: what it changes is not known from here on."""
+        if after.dead == "exit":
+            return  # nothing that follows sees it
+        moved = self._moved(before, after)
+        self.unstable |= moved
+        if (
+            before.cwds != after.cwds
+            or before.functions != after.functions
+            or before.options != after.options
+        ):
+            self.unknown("opaque.dynamic-code", "a trap that moves the shell")
+
+    def _moved(self, before: State, after: State) -> set[str]:
+        if after.dead == "exit":
+            return set()
+        return {name for name, values in after.values.items() if before.values.get(name) != values}
 
     # -- texts within texts ---------------------------------------------------------------------------------
     def code(
@@ -275,7 +299,7 @@ class Walk(Notes):
             if op == "<":
                 if redirect.fd in ("", "0"):
                     stdin = self.known_text(targets, state)
-                    self.stdin_file = targets[0] if len(targets) == 1 else ""
+                    self.stdin_file = targets[0] if len(targets) == 1 else UNKNOWN
             elif redirect.fd in ("", "1"):
                 out = targets
                 appends = op in (">>", "&>>", "<>")
@@ -607,8 +631,11 @@ class Walk(Notes):
     # -- environment ----------------------------------------------------------------------------------------
     def code_variable(self, name: str, values: Iterable[Value], state: State) -> None:
         """A variable whose value some later command will run: read as the text it is."""
-        if name.isupper():
+        if name.isupper() or name in ("npm_config_cache", "npm_config_prefix"):
             from ringfence.shell.gitwords import CODE_VARIABLES
+            from ringfence.shell.variables import directs
+
+            directs(self, name, values, state)
 
             if name in CODE_VARIABLES:
                 for value in values:

@@ -24,6 +24,7 @@ from ringfence.shell.tree import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ringfence.shell.state import Value
     from ringfence.shell.walk import Walk
 
     Pieces = list[tuple[str, bool]]  # (text, quoted)
@@ -176,9 +177,9 @@ class Words:
         if who == "":
             roots = tuple(_scalar(v) if v is not None else None for v in state.get("HOME"))
         elif who == "+":
-            roots = state.cwds
+            roots = _texts_of(state.values.get("PWD"), state.cwds)
         elif who == "-":
-            roots = state.oldpwd
+            roots = _texts_of(state.values.get("OLDPWD"), state.oldpwd)
         else:
             roots = (TILDE + who,)
         return [[*head, (TILDE if root is None else root, True), *tail] for root in roots]
@@ -219,6 +220,8 @@ class Words:
 
     def _values(self, part: Param, state: State, *, quoted: bool) -> list[str | None]:
         name = part.name
+        if name in self.walk.unstable:
+            return [UNKNOWN]
         if part.indirect:
             return self._indirect(part, state, quoted=quoted)
         if name in ("@", "*"):
@@ -407,6 +410,13 @@ def _separate(pieces: Pieces) -> Pieces:
                 out.append((BREAK, quoted))
             out.append((chunk, quoted))
     return out
+
+
+def _texts_of(values: tuple[Value, ...] | None, default: tuple[str, ...]) -> tuple[str | None, ...]:
+    """A variable that the text may have set; `default` as long as it did not."""
+    if values is None:
+        return default
+    return tuple(None if v is None else _scalar(v) for v in values)
 
 
 def _scalar(value: str | tuple[str, ...]) -> str:
