@@ -36,6 +36,8 @@ def assign(walk: Walk, one: Assign, state: State, *, lasting: bool = True) -> No
     if lasting or one.name not in ("IFS", "LC_ALL"):
         walk.watch_variable(one.name, lasting=lasting)
     if one.subscript is not None:
+        for text in _texts(values):
+            walk.fed(text)
         state.set(one.name, (UNKNOWN,))
         return
     walk.code_variable(one.name, values, state)
@@ -207,6 +209,8 @@ def _read(call: Call) -> str | None:
             else:
                 fields = line.split(split_at)
                 values.append(fields[index] if len(fields) > index else "")
+        call.walk.watch_variable(name, lasting=True)
+        call.walk.code_variable(name, values, call.state)
         # The empty value is what a loop's last, failing `read` leaves; a lone one reads the first line.
         call.state.set(name, values if len(lines) != 1 else values[1:])
     return ""

@@ -101,7 +101,7 @@ def meta_subcommand(one: Git) -> None:
 def _elsewhere(one: Git) -> None:
     """Bookkeeping that the words send to another place than this repository."""
     if one.sub == "pack-objects":
-        for name in one.paths()[:1]:
+        for name in one.paths():  # the base name, or the value of an option that is not listed
             one.touch(Op.CREATE, f"{name}-x.pack")
     elif one.sub == "index-pack":
         for name in one.paths()[:1]:  # beside the pack: .idx, .rev, .keep, and the pack itself with --stdin

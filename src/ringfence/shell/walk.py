@@ -468,6 +468,9 @@ class Walk(Notes):
             self.breaks.pop()
             return Outcome(state, state, None)
 
+        self.watch_variable(cmd.name, lasting=True)
+        self.code_variable(cmd.name, values, state)
+
         def one_round(here: State) -> None:
             here.set(cmd.name, values)
             self.sequence(cmd.body, here, stdin)
