@@ -42,6 +42,7 @@ def _printf(call: Call) -> str | None:
     if name:
         call.walk.fed(" ".join(words))
         call.walk.watch_variable(name, lasting=True)
+        call.walk.code_variable(name, (UNKNOWN if text is None else text,), call.state)
         call.state.set(name.split("[", 1)[0], (UNKNOWN if text is None or "[" in name else text,))
         return ""
     return text

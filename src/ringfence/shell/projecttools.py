@@ -6,6 +6,7 @@ from ringfence.model import Op
 from ringfence.shell.effects import apply
 from ringfence.shell.filetools import slots_of
 from ringfence.shell.state import TILDE, UNKNOWN
+from ringfence.shell.variables import directs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ def _make(call: Call) -> str | None:
             or any(f"{bracket}{call_}" in value for bracket in ("$(", "${") for call_ in _CALLS)
         ):
             call.walk.unknown("opaque.dynamic-code", f"make {word}")
+        if eq and upper in ("CC", "CXX", "LD", "AR"):
+            directs(call.walk, upper, (value,), call.state)
         if eq and (value.startswith(("/", "~", TILDE)) or ".." in value.split("/")) and UNKNOWN not in value:
             if upper == "O" or upper.startswith(_DESTINATIONS) or upper.endswith("DIR"):
                 call.walk.touch(Op.WRITE, value, call.state, f"make {name}=")

@@ -115,6 +115,7 @@ class Walk(Notes):
         self.unstable |= moved
         if (
             before.cwds != after.cwds
+            or before.params != after.params
             or before.functions != after.functions
             or before.options != after.options
         ):
