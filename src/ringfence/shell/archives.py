@@ -26,6 +26,9 @@ def _tar(call: Call) -> str | None:
     }
     for role, word in slots.pairs:
         if role == "list":
+            text = call.stdin if word == "-" else walk.known_text([word], state)
+            if text is not None and any(line.lstrip().startswith("-") for line in text.split("\n")):
+                walk.unknown("opaque.dynamic-argument", f"{call.name}: options in the list {word}")
             walk.touch(Op.READ, word, state, call.name)
         elif role == "move":
             walk.touch(Op.RENAME, word, there, call.name)

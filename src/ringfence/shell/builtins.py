@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from ringfence.model import Op
 from ringfence.shell.directories import BUILTINS as DIRECTORIES
 from ringfence.shell.output import BUILTINS as OUTPUT
-from ringfence.shell.state import DIGITS, UNKNOWN, State
+from ringfence.shell.state import DIGITS, UNKNOWN, State, hides_code
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from ringfence.shell.calls import Call
     from ringfence.shell.state import Value
@@ -23,9 +24,10 @@ def is_name(text: str) -> bool:
 def assign(walk: Walk, one: Assign, state: State, *, lasting: bool = True) -> None:
     """`name=value` in any form."""
     if one.subscript is not None:
-        walk.words.visit((one.subscript,), state)
+        walk.arithmetic(state, walk.words.visit((one.subscript,), state), quoted=True)
     values: list[Value]
     if one.array is not None:
+        walk.arithmetic(state)  # `([index]=value)`
         values = [tuple(choice) for choice in walk.words.arguments(one.array, state)]
     elif one.value is None:
         values = [""]
@@ -34,14 +36,22 @@ def assign(walk: Walk, one: Assign, state: State, *, lasting: bool = True) -> No
     if lasting or one.name not in ("IFS", "LC_ALL"):
         walk.watch_variable(one.name, lasting=lasting)
     if one.subscript is not None:
+        for text in _texts(values):
+            walk.fed(text)
         state.set(one.name, (UNKNOWN,))
         return
     walk.code_variable(one.name, values, state)
+    if walk.integers:
+        walk.arithmetic(state, _texts(values))
     if any("$(" in text or "`" in text for v in values for text in ((v,) if isinstance(v, str) else v or ())):
         walk.loaded = True
     if one.append:
         values = [_append(old, new) for old in state.get(one.name) for new in values]
     state.set(one.name, values)
+
+
+def _texts(values: Iterable[Value]) -> list[str]:
+    return [text for v in values for text in ((v,) if isinstance(v, str) else v or ())]
 
 
 def _append(old: Value, new: Value) -> Value:
@@ -82,8 +92,10 @@ def _declared_word(walk: Walk, text: str, pending: list[tuple[str, tuple[Value, 
         if eq:
             walk.code_variable(name, (value,), State("/", {}))
         pending.append((name, (value,) if eq else None))
-    elif UNKNOWN in text:
+    elif UNKNOWN in name:
         walk.unknown("opaque.environment", f"the variable named by {text}")
+    elif hides_code(name):
+        walk.unknown("opaque.dynamic-code", f"the variable named by {text}")
     return ""
 
 
@@ -96,8 +108,9 @@ def _declared(
 ) -> None:
     reference = "n" in flags and variant != "export"
     local = variant == "local" or (variant in ("declare", "typeset") and "g" not in flags)
-    if "i" in flags and walk.loaded:
-        walk.arithmetic()
+    if "i" in flags:
+        walk.integers = True
+        walk.arithmetic(state, [text for _, values in pending for text in _texts(values or ())])
     for name, values in pending:
         if local and walk.locals:
             walk.locals[-1].setdefault(name, state.get(name))
@@ -159,6 +172,9 @@ def _read(call: Call) -> str | None:
                 delimiter = True
         else:
             names.append(word.split("?", 1)[0])
+    for name in (*names, array):
+        if UNKNOWN in name:
+            call.walk.unknown("opaque.environment", f"read into the variable named by {name}")
     text = call.stdin
     known = text is not None and UNKNOWN not in text and not delimiter
     separators = (
@@ -170,6 +186,7 @@ def _read(call: Call) -> str | None:
     if not isinstance(split_at, str) or split_at.strip(" \t\n") == "":
         split_at = None
     if array or not known or text is None:
+        call.walk.fed(text)
         for name in [*names, array, "" if names else "REPLY"]:
             if name:
                 call.walk.watch_variable(name, lasting=True)
@@ -182,6 +199,7 @@ def _read(call: Call) -> str | None:
         values: list[Value] = [""]
         for line in lines:
             if "\\" in line:
+                call.walk.fed(line)
                 values.append(UNKNOWN)
             elif separators == [""] or not names:
                 values.append(line if index == 0 else "")
@@ -191,12 +209,15 @@ def _read(call: Call) -> str | None:
             else:
                 fields = line.split(split_at)
                 values.append(fields[index] if len(fields) > index else "")
+        call.walk.watch_variable(name, lasting=True)
+        call.walk.code_variable(name, values, call.state)
         # The empty value is what a loop's last, failing `read` leaves; a lone one reads the first line.
         call.state.set(name, values if len(lines) != 1 else values[1:])
     return ""
 
 
 def _mapfile(call: Call) -> str | None:
+    call.walk.fed(call.stdin)
     for word in call.args:
         if is_name(word):
             call.state.set(word, (UNKNOWN,))
@@ -328,8 +349,12 @@ def _trap(call: Call) -> str | None:
     words = call.args[1:] if call.args[:1] == ["--"] else call.args
     if len(words) < 2 or words[0] in ("-", "-p", "-l", ""):
         return ""
-    call.walk.code(words[0], call.state.copy(), "trap")
+    after = call.state.copy()
+    call.walk.code(words[0], after, "trap")
     call.walk.traps.append(words[0])
+    if any(w not in ("EXIT", "0") for w in words[1:]):
+        call.walk.loose_traps.append(words[0])
+        call.walk.interrupted(call.state, after)
     return ""
 
 
@@ -402,6 +427,55 @@ def _enable(call: Call) -> str | None:
     return ""
 
 
+def _complete(call: Call) -> str | None:
+    """`compgen`, `complete`: -C runs a command, -F a function, and -W expands its words once more."""
+    walk = call.walk
+    for flag, word in zip(call.args, [*call.args[1:], ""], strict=True):
+        if not flag.startswith("-") or flag.startswith("--"):
+            continue
+        kind = flag[-1]
+        if kind == "C":
+            walk.code(word, call.state.copy(), f"{call.name} -C", stdin=call.stdin)
+        elif kind == "F" and word in call.state.functions:
+            walk.call([word], call.state.copy(), call.stdin, call.extra)
+        elif kind == "W":
+            walk.code(f"cat <<WORDS_END\n{word}\nWORDS_END", call.state.copy(), f"{call.name} -W")
+    return None
+
+
+def _bind(call: Call) -> str | None:
+    for word in call.args:
+        if not word.startswith("-") and ":" in word and any(w.startswith("-x") for w in call.args):
+            call.walk.code(word.partition(":")[2].strip().strip("'\""), call.state.copy(), "bind -x")
+        elif word.startswith("-f"):
+            call.walk.unknown("opaque.runs-file", "bind -f")
+    return ""
+
+
+def _history(call: Call) -> str | None:
+    """`history -w`, `-a`: the named file, or HISTFILE if this text set it. `fc -e` runs an editor."""
+    flags = [w for w in call.args if w.startswith("-")]
+    names = [w for w in call.args if not w.startswith("-")]
+    if call.name == "fc":
+        for flag, word in zip(call.args, call.args[1:], strict=False):
+            if flag == "-e" and word != "-":
+                call.walk.code(word, call.state.copy(), "fc -e")
+        if not any("l" in f or "n" in f for f in flags):
+            call.walk.unknown("opaque.dynamic-code", "fc runs an earlier command")
+        return None
+    if any("s" in f or "p" in f or "d" in f for f in flags):
+        return None
+    if any("w" in f or "a" in f for f in flags):
+        own = call.extra["HISTFILE"] if "HISTFILE" in call.extra else call.state.values.get("HISTFILE", ())
+        for value in names[:1] or own:
+            if value is not None:
+                call.walk.touch(Op.WRITE, value if isinstance(value, str) else UNKNOWN, call.state, "history")
+    else:
+        for name in names[:1] if flags else ():
+            call.walk.touch(Op.READ, name, call.state, "history")
+    return None
+
+
 def _autoload(call: Call) -> str | None:
     call.walk.unknown("opaque.alias", f"{call.name} " + " ".join(call.args))
     return ""
@@ -409,6 +483,16 @@ def _autoload(call: Call) -> str | None:
 
 def _silent(call: Call) -> str | None:
     del call
+    return ""
+
+
+def _test(call: Call) -> str | None:
+    """`-v NAME` evaluates the name's subscript; the comparisons of ksh and zsh are arithmetic."""
+    for flag, word in zip(call.args, call.args[1:], strict=False):
+        if flag == "-v" and UNKNOWN in word:
+            call.walk.unknown("opaque.dynamic-code", f"{call.name} -v {word}")
+    if call.walk.dialect in ("zsh", "ksh"):
+        call.walk.arithmetic(call.state, call.args)
     return ""
 
 
@@ -446,14 +530,19 @@ BUILTINS: dict[str, Callable[[Call], str | None]] = {
     "alias": _alias,
     "hash": _hash,
     "enable": _enable,
+    "compgen": _complete,
+    "complete": _complete,
+    "bind": _bind,
+    "history": _history,
+    "fc": _history,
     "autoload": _autoload,
     "zmodload": _autoload,
     "emulate": _autoload,
     "true": _silent,
     "false": _silent,
     ":": _silent,
-    "test": _silent,
-    "[": _silent,
+    "test": _test,
+    "[": _test,
     "wait": _silent,
     "sleep": _silent,
     "kill": _silent,

@@ -33,6 +33,10 @@ def run_entry(call: Call, entry: Entry) -> str | None:
     if call.name in _START_COMMANDS:
         _start_commands(call)
     slots = read_slots(entry, call.args)
+    if call.stdin is not None or call.walk.stdin_file:
+        from ringfence.shell.fedcode import fed_program
+
+        fed_program(call, () if isinstance(slots, NoSubcommand) else slots.pairs)
     if isinstance(slots, NoSubcommand):
         _unlisted(call, slots)
         return None
@@ -45,6 +49,9 @@ _START_COMMANDS = frozenset(("vim", "vi", "nvim", "ex", "view", "less", "more", 
 
 def _start_commands(call: Call) -> None:
     """`vim +CMD`, `less +CMD`: run before the first key."""
+    scripted = "-s" in call.args and not any(w in ("-e", "-E") for w in call.args)
+    if scripted and call.name in ("vim", "vi", "nvim"):
+        call.walk.unknown("opaque.runs-file", f"{call.name} -s: keys from a file")
     for word in call.args:
         if not word.startswith("+") or len(word) == 1:
             continue
@@ -170,7 +177,9 @@ def _use_other(call: Call, state: State, role: str, word: str, *, sources: list[
         walk.touch(Op.READ, word, state, name)
         walk.unknown("opaque.paths-from-file", f"{name}: names from {word}")
     elif role == "exec":
-        if project:
+        if project and (word == "-" or word.startswith(("/dev/stdin", "/dev/fd/", "/proc/self/fd/"))):
+            walk.unknown("opaque.piped-to-shell", f"{name} reads its program from {word}")
+        elif project:
             outside_arguments(call, [word], state)  # a tool's own configuration is project code
         else:
             _exec(call, state, word)
@@ -334,9 +343,7 @@ def _exec(call: Call, state: State, word: str) -> None:
     walk = call.walk
     walk.touch(Op.READ, word, state, call.name)
     entry_runs = call.name in ("bash", "sh")
-    if word in ("/dev/null", "/dev/stdin", "NONE") or (
-        word.rpartition("/")[2] in ("sh", "bash") and not entry_runs
-    ):
+    if word in ("/dev/null", "NONE") or (word.rpartition("/")[2] in ("sh", "bash") and not entry_runs):
         return
     walk.unknown("opaque.runs-file", f"{call.name} {word}")
 

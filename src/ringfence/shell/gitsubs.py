@@ -41,9 +41,28 @@ UNREADABLE = frozenset(
 
 
 def read_subcommand(one: Git) -> None:
-    one.scan(("--output", "-O", "--grep", "--author", "-S", "-G", "-n", "--format", "--since", "--until"))
+    one.scan(
+        (
+            "--output",
+            "-O",
+            "--trailer",
+            "--grep",
+            "--author",
+            "-S",
+            "-G",
+            "-n",
+            "--format",
+            "--since",
+            "--until",
+        )
+    )
     if "--output" in one.present:
         one.touch(Op.WRITE, one.present["--output"])
+    if one.sub == "interpret-trailers" and one.has("--in-place"):
+        for path in one.paths():
+            one.touch(Op.WRITE, path)
+    if one.sub == "fsck" and one.has("--lost-found"):
+        one.meta()
     if one.sub == "grep" and one.has("-O", "--open-files-in-pager"):
         one.code(one.present.get("-O") or one.present.get("--open-files-in-pager") or "less", "grep -O")
     if "--no-index" in one.present:
@@ -61,18 +80,46 @@ def meta_subcommand(one: Git) -> None:
          "--pathspec-from-file",
          "--upload-pack", "--depth", "--fixup", "--squash", "--trailer", "--reuse-message", "--reedit-message",
          "--cleanup",
-         "-o", "--server-option", "--refmap", "--negotiation-tip", "-j", "--jobs", "--cacheinfo", "--chmod",
+         "-o", "--object-dir", "--expire-to", "--filter-to", "--task", "--schedule",
+         "--scheduler", "--config-file",
+         "--separate-git-dir", "--output", "--server-option",
+         "--refmap", "--negotiation-tip", "-j", "--jobs", "--cacheinfo", "--chmod",
          "--index-info")
     )  # fmt: skip
     if one.sub == "gc" and one.has("--prune", "--aggressive") and one.repo.linked:
         one.shared("objects/x")
     if one.sub in ("repack", "maintenance", "pack-objects") and one.repo.linked and one.has("-d", "-a", "-A"):
         one.shared("objects/x")
+    _elsewhere(one)
     if "--upload-pack" in one.present:
         one.code(one.present["--upload-pack"], "--upload-pack")
     if one.sub == "fetch":
         _transport(one, [w for w in one.paths() if w][:1])
     one.meta()
+
+
+def _elsewhere(one: Git) -> None:
+    """Bookkeeping that the words send to another place than this repository."""
+    if one.sub == "pack-objects":
+        for name in one.paths():  # the base name, or the value of an option that is not listed
+            one.touch(Op.CREATE, f"{name}-x.pack")
+    elif one.sub == "index-pack":
+        for name in one.paths()[:1]:  # beside the pack: .idx, .rev, .keep, and the pack itself with --stdin
+            one.touch(Op.CREATE, name.removesuffix(".pack") + ".idx")
+    elif one.sub == "maintenance" and one.paths()[:1] in (["register"], ["unregister"], ["start"], ["stop"]):
+        # The list of repositories is the user's own configuration; start and stop also write a timer.
+        for home in one.call.state.get("HOME"):
+            one.touch(Op.WRITE, f"{home}/.gitconfig" if isinstance(home, str) else UNKNOWN)
+    elif one.sub == "merge-index":
+        nested(one.call, one.state, [w for w in one.paths() if not w.startswith("-")][:1])
+    for option in ("--expire-to", "--filter-to"):
+        if option in one.present:
+            one.touch(Op.CREATE, f"{one.present[option]}-x.pack")
+    for option in ("--object-dir", "--config-file", "--output"):
+        if option in one.present:
+            one.touch(Op.WRITE, one.present[option])
+    if one.sub == "index-pack" and "-o" in one.present:
+        one.touch(Op.WRITE, one.present["-o"])
 
 
 def tree_subcommand(one: Git) -> None:
@@ -151,6 +198,7 @@ def _mv(one: Git) -> None:
 def _stash(one: Git) -> None:
     action = one.args[0] if one.args and not one.args[0].startswith("-") else "push"
     if action in ("list", "show"):
+        read_subcommand(one)
         return
     if action == "apply":
         one.tree()
@@ -215,7 +263,9 @@ def _symbolic_ref(one: Git) -> None:
 
 
 def _reflog(one: Git) -> None:
-    one.scan(("--expire", "--expire-unreachable"))
+    one.scan(("--expire", "--expire-unreachable", "--output"))
+    if "--output" in one.present:
+        one.touch(Op.WRITE, one.present["--output"])
     if one.paths()[:1] in (["expire"], ["delete"]):
         one.shared("logs/HEAD")
 

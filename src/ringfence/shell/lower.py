@@ -274,7 +274,8 @@ class _Lowering:
     def test(self, node: Node) -> t.Cmd:
         names: list[str] = []
         self.assigned(node.get("X"), names)
-        return t.Test(tuple(self.expression(node.get("X"))), tuple(names))
+        arithmetic = node.get("Type") == "ArithmCmd"
+        return t.Test(tuple(self.expression(node.get("X"))), tuple(names), arithmetic)
 
     def let(self, node: Node) -> t.Cmd:
         if any(c in _unquoted(self.span(node)) for c in b"<>"):
@@ -284,7 +285,7 @@ class _Lowering:
         for expression in node.get("Exprs", ()):
             words.extend(self.expression(expression))
             self.assigned(expression, names)
-        return t.Test(tuple(words), tuple(names))
+        return t.Test(tuple(words), tuple(names), arithmetic=True)
 
     def timed(self, node: Node) -> t.Cmd:
         body = node.get("Stmt")

@@ -37,8 +37,12 @@ def _printf(call: Call) -> str | None:
     text = _format(words[0], words[1:]) if words else ""
     if text is not None and any(c in text for c in RESERVED if c not in (UNKNOWN, DIGITS)):
         text = None
+    if UNKNOWN in name:
+        call.walk.unknown("opaque.environment", f"printf -v {name}")
     if name:
+        call.walk.fed(" ".join(words))
         call.walk.watch_variable(name, lasting=True)
+        call.walk.code_variable(name, (UNKNOWN if text is None else text,), call.state)
         call.state.set(name.split("[", 1)[0], (UNKNOWN if text is None or "[" in name else text,))
         return ""
     return text

@@ -167,6 +167,12 @@ def union(a: tuple[T, ...], b: tuple[T, ...]) -> tuple[T, ...]:
     return tuple(dict.fromkeys((*a, *b)))
 
 
+def hides_code(text: str) -> bool:
+    """A text whose subscript runs something once arithmetic reads it: `a[$(cmd)]`, and what such texts are made of."""
+    at = text.find("[")
+    return at >= 0 and any(text.find(mark, at) >= 0 for mark in ("$(", "`", "${ ", "${|", "@P"))
+
+
 def clean(text: str) -> str:
     """Text from outside (a file name, a variable): unknown if it could be mistaken for one of our marks."""
     return UNKNOWN if any(c in text for c in RESERVED) else text

@@ -165,6 +165,7 @@ class Test(Record):
 
     words: tuple[Word, ...]
     names: tuple[str, ...] = ()
+    arithmetic: bool = False  # `(( ))` and `let`: also what stands in quotes is expanded once more
 
 
 class Timed(Record):

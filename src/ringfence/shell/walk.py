@@ -19,6 +19,7 @@ from ringfence.shell.state import (
     State,
     clean,
     fold,
+    hides_code,
     join,
     union,
 )
@@ -76,6 +77,10 @@ class Walk(Notes):
         self.breaks: list[list[State]] = []
         self.locals: list[dict[str, tuple[Value, ...]]] = []
         self.traps: list[str] = []
+        self.loose_traps: list[str] = []  # those that may run between any two commands
+        self.unstable: set[str] = set()  # variables that such a trap sets
+        self.ambient: dict[str, tuple[Value, ...]] = {}  # variables as the text found them
+        self.integers = False  # some variable is an integer: what it is given is arithmetic
         self.loaded = False  # some variable's text holds a substitution, which arithmetic would run
         self.stdin_file = ""  # the file that the command at hand is fed from
 
@@ -84,6 +89,7 @@ class Walk(Notes):
             name: (clean(value),) for name, value in self.env.items() if name not in ("PWD", "OLDPWD")
         }
         values["HOME"] = (self.at.home if self.at.home is None else clean(self.at.home),)
+        self.ambient = dict(values)
         state = State(clean(self.at.cwd), values)
         state.exported = frozenset(values)
         script = self.parse(text, self.dialect)
@@ -95,7 +101,30 @@ class Walk(Notes):
         if self._as_bash_too(text, twin, None):
             state = join(state, twin)
         for code in self.traps[:20]:
-            self.code(code, state.copy(), "trap")
+            after = state.copy()
+            self.code(code, after, "trap")
+            if code in self.loose_traps and self._moved(state, after) - self.unstable:
+                self.unknown("opaque.dynamic-code", "a trap that sets what earlier commands used")
+
+    # -- traps ----------------------------------------------------------------------------------------------
+    def interrupted(self, before: State, after: State) -> None:
+        """A trap of DEBUG, ERR, RETURN or a signal: what it changes is not known from here on."""
+        if after.dead == "exit":
+            return  # nothing that follows sees it
+        moved = self._moved(before, after)
+        self.unstable |= moved
+        if (
+            before.cwds != after.cwds
+            or before.params != after.params
+            or before.functions != after.functions
+            or before.options != after.options
+        ):
+            self.unknown("opaque.dynamic-code", "a trap that moves the shell")
+
+    def _moved(self, before: State, after: State) -> set[str]:
+        if after.dead == "exit":
+            return set()
+        return {name for name, values in after.values.items() if before.values.get(name) != values}
 
     # -- texts within texts ---------------------------------------------------------------------------------
     def code(
@@ -271,7 +300,7 @@ class Walk(Notes):
             if op == "<":
                 if redirect.fd in ("", "0"):
                     stdin = self.known_text(targets, state)
-                    self.stdin_file = targets[0] if len(targets) == 1 else ""
+                    self.stdin_file = targets[0] if len(targets) == 1 else UNKNOWN
             elif redirect.fd in ("", "1"):
                 out = targets
                 appends = op in (">>", "&>>", "<>")
@@ -298,9 +327,9 @@ class Walk(Notes):
         if isinstance(cmd, t.If):
             return self._if(cmd, state, stdin)
         if isinstance(cmd, t.Loop):
+            texts = self.words.visit(cmd.words, state)
             if cmd.words:
-                self.arithmetic()
-            self.words.visit(cmd.words, state)
+                self.arithmetic(state, texts, quoted=True)
             for name in cmd.names:
                 state.set(name, (DIGITS,))
             return self._loop(state, lambda s: self._round(cmd.condition, cmd.body, s, stdin))
@@ -314,8 +343,7 @@ class Walk(Notes):
                 state.options -= {f"maybe:{name}"}
             return Outcome(state, state, "")
         if isinstance(cmd, t.Test):
-            self.arithmetic()
-            self.words.visit(cmd.words, state)
+            self.arithmetic(state, self.words.visit(cmd.words, state), quoted=cmd.arithmetic)
             for name in cmd.names:
                 state.set(name, (DIGITS,))
             return Outcome(state, state, "")
@@ -431,6 +459,8 @@ class Walk(Notes):
                 values.extend(choice)
         if cmd.select:
             values.append("")
+            self.fed(stdin)
+            state.set("REPLY", (UNKNOWN,))
         if not values:
             ghost = state.copy()
             ghost.set(cmd.name, (UNKNOWN,))
@@ -438,6 +468,9 @@ class Walk(Notes):
             self.sequence(cmd.body, ghost, stdin)
             self.breaks.pop()
             return Outcome(state, state, None)
+
+        self.watch_variable(cmd.name, lasting=True)
+        self.code_variable(cmd.name, values, state)
 
         def one_round(here: State) -> None:
             here.set(cmd.name, values)
@@ -568,16 +601,45 @@ class Walk(Notes):
         self.nesting -= 1
         return Outcome(state, state, outcome.out)
 
-    def arithmetic(self) -> None:
-        """Arithmetic runs substitutions in the subscripts of a variable's *text*: `x='a[$(cmd)]'; $((x))`."""
-        if self.loaded:
+    def arithmetic(self, state: State, texts: Iterable[str] = (), *, quoted: bool = False) -> None:
+        """Arithmetic runs substitutions in the subscripts of a variable's *text*: `x='a[$(cmd)]'; $((x))`.
+
+        Names stand for values that may be names again, so any known value that hides code counts, wherever it is;
+        a value that is not known is taken for a number. `quoted`: within `$(( ))` quotes protect nothing.
+        """
+        if (
+            self.loaded
+            or any(hides_code(text) or (quoted and ("$(" in text or "`" in text)) for text in texts)
+            or self._hidden(state)
+        ):
             self.unknown("opaque.dynamic-code", "arithmetic on a value that holds a substitution")
+
+    def _hidden(self, state: State) -> bool:
+        """Code waits in some variable or parameter. What the environment brought was not written by this text."""
+        if any(hides_code(text) for text in state.params or ()):
+            return True
+        for name, values in state.values.items():
+            if self.ambient.get(name) == values:
+                continue
+            for value in values:
+                if value is not None and any(
+                    hides_code(v) for v in ((value,) if isinstance(value, str) else value)
+                ):
+                    return True
+        return False
+
+    def fed(self, text: str | None) -> None:
+        """Text that a variable took in without its value being followed."""
+        self.loaded = self.loaded or (text is not None and hides_code(text))
 
     # -- environment ----------------------------------------------------------------------------------------
     def code_variable(self, name: str, values: Iterable[Value], state: State) -> None:
         """A variable whose value some later command will run: read as the text it is."""
-        if name.isupper():
+        if name.isupper() or name in ("npm_config_cache", "npm_config_prefix"):
             from ringfence.shell.gitwords import CODE_VARIABLES
+            from ringfence.shell.variables import directs
+
+            directs(self, name, values, state)
 
             if name in CODE_VARIABLES:
                 for value in values:

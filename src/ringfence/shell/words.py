@@ -8,7 +8,7 @@ from __future__ import annotations
 from ringfence.shell import globs, params
 from ringfence.shell.braces import TooManyError, expand_braces
 from ringfence.shell.quoting import unescape, unescape_double
-from ringfence.shell.state import BREAK, DIGITS, MAX_CHOICES, NOTHING, TILDE, UNKNOWN, State
+from ringfence.shell.state import BREAK, DIGITS, MAX_CHOICES, NOTHING, TILDE, UNKNOWN, State, hides_code
 from ringfence.shell.tree import (
     Arith,
     Command,
@@ -24,6 +24,7 @@ from ringfence.shell.tree import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ringfence.shell.state import Value
     from ringfence.shell.walk import Walk
 
     Pieces = list[tuple[str, bool]]  # (text, quoted)
@@ -105,10 +106,13 @@ class Words:
             out.append("".join(globs.quote(t) if q else t for t, q in pieces))
         return list(dict.fromkeys(out))
 
-    def visit(self, words: tuple[Word, ...], state: State) -> None:
-        """Walk every substitution in words whose value does not matter (tests, arithmetic)."""
+    def visit(self, words: tuple[Word, ...], state: State) -> list[str]:
+        """Walk every substitution in words of which only the text matters (tests, arithmetic)."""
+        out = []
         for word in words:
-            self._pieces(word.parts, state, quoted=True, leading=False)
+            for pieces in self._pieces(word.parts, state, quoted=True, leading=False):
+                out.append("".join(text for text, _ in pieces))
+        return out
 
     # -- pieces ---------------------------------------------------------------------------------------------
     def _pieces(
@@ -141,8 +145,7 @@ class Words:
                 self.walk.aside(part.body, state, writer=part.op == ">(")
                 choices = [[("/dev/fd/63", True)]]
             elif isinstance(part, Arith):
-                self.walk.arithmetic()
-                self.visit(part.words, state)
+                self.walk.arithmetic(state, self.visit(part.words, state), quoted=True)
                 choices = [[(DIGITS, True)]]
             elif isinstance(part, ExtGlob):
                 choices = [[(part.op + part.pattern + ")", quoted)]]
@@ -174,9 +177,9 @@ class Words:
         if who == "":
             roots = tuple(_scalar(v) if v is not None else None for v in state.get("HOME"))
         elif who == "+":
-            roots = state.cwds
+            roots = _texts_of(state.values.get("PWD"), state.cwds)
         elif who == "-":
-            roots = state.oldpwd
+            roots = _texts_of(state.values.get("OLDPWD"), state.oldpwd)
         else:
             roots = (TILDE + who,)
         return [[*head, (TILDE if root is None else root, True), *tail] for root in roots]
@@ -203,6 +206,8 @@ class Words:
                 self.walk.unknown("opaque.dynamic-code", "the flag (e)")
             return [UNKNOWN]
         values = self._values(part, state, quoted=quoted)
+        if part.op == "slice":
+            self.walk.arithmetic(state, self.visit(part.nested, state), quoted=True)
         if not part.op and not part.length:
             self.visit(part.nested, state)
             return ["" if v is None else v for v in values]
@@ -215,6 +220,8 @@ class Words:
 
     def _values(self, part: Param, state: State, *, quoted: bool) -> list[str | None]:
         name = part.name
+        if name in self.walk.unstable:
+            return [UNKNOWN]
         if part.indirect:
             return self._indirect(part, state, quoted=quoted)
         if name in ("@", "*"):
@@ -249,10 +256,13 @@ class Words:
     def _indexed(
         self, value: str | tuple[str, ...] | None, index: Word, state: State, *, quoted: bool
     ) -> list[str | None]:
+        texts = self.texts(index, state, tilde=False)
+        if texts not in (["@"], ["*"]):
+            self.walk.arithmetic(state, texts, quoted=True)
         if value is None:
             return [None]
         out: list[str | None] = []
-        for text in self.texts(index, state, tilde=False):
+        for text in texts:
             if text in ("@", "*"):
                 star = text == "*" and quoted
                 out.append(_many(value, star=star) if isinstance(value, tuple) else value)
@@ -270,6 +280,8 @@ class Words:
         if part.subscript is not None:  # ${!a[@]}: the indices
             return [UNKNOWN]
         for target in self._values(part._replace(indirect=False, op=""), state, quoted=quoted):
+            if target is not None and (hides_code(target) or UNKNOWN in target):
+                self.walk.unknown("opaque.dynamic-code", f"the name in ${{!{part.name}}}")
             if target is None or not target.replace("_", "a").isalnum() or not target.isascii():
                 out.append(UNKNOWN)
             else:
@@ -398,6 +410,13 @@ def _separate(pieces: Pieces) -> Pieces:
                 out.append((BREAK, quoted))
             out.append((chunk, quoted))
     return out
+
+
+def _texts_of(values: tuple[Value, ...] | None, default: tuple[str, ...]) -> tuple[str | None, ...]:
+    """A variable that the text may have set; `default` as long as it did not."""
+    if values is None:
+        return default
+    return tuple(None if v is None else _scalar(v) for v in values)
 
 
 def _scalar(value: str | tuple[str, ...]) -> str:

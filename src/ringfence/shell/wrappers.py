@@ -150,6 +150,10 @@ def _parallel(call: Call) -> str | None:
         return None
     apply(call, slots._replace(commands=()))
     if not slots.commands:
+        # Without a command its inputs are the commands.
+        lines = inputs if end < len(words) else [UNKNOWN if call.stdin is None else call.stdin]
+        for line in lines[:MAX_REPEATS]:
+            call.walk.code(line, call.child_state(), "parallel")
         return None
     text = " ".join(slots.commands[0])
     for one in inputs[:MAX_REPEATS]:
