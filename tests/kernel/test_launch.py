@@ -95,7 +95,13 @@ def test_exit_status(code, mode, who, base):
 )
 def test_death_by_signal(name, mode, who, base):
     number = int(getattr(signal, name))
-    done = run(who, ["sh", "-c", f"kill -{number} $$"], Fence(f"{base}/ws", mode=mode), cwd=base)
+    # The suite itself may run under nohup, and an ignored signal is inherited: it would not kill, fence or no fence.
+    was = signal.signal(number, signal.SIG_DFL) if signal.getsignal(number) is signal.SIG_IGN else None
+    try:
+        done = run(who, ["sh", "-c", f"kill -{number} $$"], Fence(f"{base}/ws", mode=mode), cwd=base)
+    finally:
+        if was is not None:
+            signal.signal(number, was)
     assert done.returncode == -number, done.stderr
 
 

@@ -50,11 +50,11 @@ ENGINE = {
     "pipelines.aftermath", "pipelines.beneath", "pipelines.git_vet", "pipelines.pending", "pipelines.placing", "pipelines.repositories", "kernel.local_disk",
     "shell.notes", "pipelines.confine", "pipelines.denials", "pipelines.run",
 }  # fmt: skip
-# For the plainest command; others add the readers of their own programs.
+# For the plainest command, which needs no parser; others add the readers of their own programs.
 READING = {
-    "kernel.parser_process", "pipelines.command", "pipelines.shell",
+    "pipelines.command", "pipelines.shell",
     "shell", "shell.braces", "shell.builtins", "shell.calls", "shell.commands_data", "shell.directories",
-    "shell.effects", "shell.globs", "shell.lower", "shell.output", "shell.params", "shell.parsing", "shell.programs",
+    "shell.effects", "shell.globs", "shell.output", "shell.params", "shell.parsing", "shell.plain", "shell.programs",
     "shell.quoting", "shell.reading", "shell.slots", "shell.state", "shell.table", "shell.tree", "shell.walk",
     "shell.words",
 }  # fmt: skip

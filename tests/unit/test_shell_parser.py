@@ -154,8 +154,8 @@ def test_an_unknown_shape_is_refused(root):
 
 
 def test_an_answer_that_is_no_json_is_refused():
-    assert isinstance(read_script("ls", "bash", lambda _s, _d: (True, "not json", "", "")), Refusal)
-    assert isinstance(read_script("ls", "bash", lambda _s, _d: (True, "[" * 100_000, "", "")), Refusal)
+    assert isinstance(read_script("ls | cat", "bash", lambda _s, _d: (True, "not json", "", "")), Refusal)
+    assert isinstance(read_script("ls | cat", "bash", lambda _s, _d: (True, "[" * 100_000, "", "")), Refusal)
 
 
 def test_json_by_the_c_scanner():

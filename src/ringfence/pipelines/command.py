@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 
 from ringfence.kernel.local_disk import LocalDisk
-from ringfence.kernel.parser_process import run_parser
 from ringfence.model import Access, CommandDecision, Decision, Op, Surroundings, Verdict, ZoneKind
 from ringfence.shell.parsing import read_script
 from ringfence.shell.reading import read
@@ -37,6 +36,8 @@ def parser_with(program: str) -> Parse:
     known: dict[tuple[str, str], Script | Refusal] = {}
 
     def exchange(source: bytes, dialect: str) -> tuple[bool, str, str, str]:
+        from ringfence.kernel.parser_process import run_parser
+
         answer = run_parser(program, dialect, source)
         return answer.ok, answer.json, answer.code, answer.detail
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ringfence.shell.lower import lower
+from ringfence.shell.plain import plain_script
 from ringfence.shell.state import RESERVED
 from ringfence.shell.tree import Refusal, Script
 
@@ -42,12 +42,17 @@ def decode_json(text: str) -> Any:
     return value
 
 
-def read_script(text: str, dialect: str, exchange: Exchange) -> Script | Refusal:
-    """Parse `text` as `dialect` ("bash", "zsh", "sh"). Raises nothing for what the text holds."""
+def read_script(text: str, dialect: str, exchange: Exchange, *, short_cut: bool = True) -> Script | Refusal:
+    """Parse `text` as `dialect` ("bash", "zsh", "sh"). Raises nothing for what the text holds.
+
+    `short_cut`: a plain command is read without the parser (shell/plain.py), to the same tree.
+    """
     if "\0" in text:
         return Refusal("invalid.nul", "a NUL byte in the command")
     if len(text) > MAX_CHARS:
         return Refusal("opaque.parser-limit", f"{len(text)} characters, more than {MAX_CHARS}")
+    if short_cut and (made := plain_script(text)) is not None:
+        return made
     sent = text
     if any(c in text for c in RESERVED):
         return Refusal("opaque.guard-control", "control characters in the command")
@@ -63,6 +68,8 @@ def read_script(text: str, dialect: str, exchange: Exchange) -> Script | Refusal
 
 
 def _read(source: bytes, text: str, dialect: str, exchange: Exchange, attempts: int) -> Script | Refusal:
+    from ringfence.shell.lower import lower  # large, and a plain command does without it
+
     read_as = _PARSER_DIALECT.get(dialect, dialect)
     accepted, answer, code, detail = exchange(source, read_as)
     if not accepted and dialect == "sh":
