@@ -147,7 +147,15 @@ def test_doctor(product):
         "version", "capabilities", "restricted", "workspace", "engine", "detail", "rules", "short", "proofs",
         "hard_linked", "notes", "not_fenced",
     }  # fmt: skip
-    assert set(value["capabilities"]) == {"system", "landlock", "seccomp", "userns", "mount_api", "overlay"}
+    assert set(value["capabilities"]) == {
+        "system",
+        "landlock",
+        "seccomp",
+        "userns",
+        "mount_api",
+        "overlay",
+        "parser",
+    }
     for rule in value["rules"]:
         assert set(rule) == {"rule", "source", "line", "subject", "strength", "why", "boundary"}
         assert rule["strength"] in ("kernel", "hook", "after the fact", "not here")

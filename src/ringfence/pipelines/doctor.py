@@ -10,8 +10,10 @@ import tempfile
 from ringfence.enforce.launch import Program
 from ringfence.enforce.report import accepts, without_engine
 from ringfence.errors import EXIT_NOT_ENFORCED, EXIT_OK
+from ringfence.kernel.parser_process import run_parser
 from ringfence.model import STRENGTH_ORDER
 from ringfence.pipelines import compose, launchers, session
+from ringfence.pipelines.command import find_parser
 from ringfence.pipelines.confine import run_confined
 from ringfence.pipelines.placing import confinement
 from ringfence.pipelines.words import flag_words
@@ -64,15 +66,16 @@ def diagnose(flags: Flags, engine: str = "auto") -> Diagnosis:
     finally:
         session.end(name)
     short = accepts(report, policy.minimum, policy.strict)
+    parser, missing = reader(sys.prefix, os.path.dirname(sys.executable))
     return Diagnosis(
-        _table(here),
+        (*_table(here), ("parser", parser)),
         policy.restricted,
         policy.workspace,
         report,
         short,
         proofs,
         _hard_linked(policy),
-        (*policy.notes, *missed, *report.notes),
+        (*policy.notes, *missed, *report.notes, *missing),
     )
 
 
@@ -111,6 +114,25 @@ def _table(here: Capabilities | None) -> tuple[tuple[str, str], ...]:
     ):
         rows.append((feature, "yes" if there else f"no: {missing.get(feature, 'missing')}"))
     return tuple(rows)
+
+
+def reader(prefix: str, scripts: str) -> tuple[str, tuple[str, ...]]:
+    """The parser of command texts: what was found, and what to do where there is none that answers.
+
+    `prefix` and `scripts` are the interpreter's, as for `find_parser`. The wheel exists for glibc, macOS and Windows.
+    """
+    program = find_parser(prefix, scripts)
+    answer = run_parser(program, "bash", b"echo a; echo b")
+    if answer.ok:
+        asked = subprocess.run(
+            [program, "--version"], check=False, capture_output=True, text=True, timeout=10
+        )
+        return f"shfmt {asked.stdout.strip()}: {program}", ()
+    return f"no: {answer.detail}", (
+        "without a parser only the plainest command texts are read, all others are `ask` [opaque.no-parser]; the "
+        "engine holds them all the same. Give one with `pip install shfmt-py`, or put shfmt 3.14 (for musl: "
+        f"`go install mvdan.cc/sh/v3/cmd/shfmt@v3.14.1`) at {prefix}/bin/shfmt",
+    )
 
 
 def _proofs(flags: Flags, engine: str) -> tuple[Proof, ...]:
