@@ -152,11 +152,19 @@ def command_text(words: Sequence[str]) -> str:
     return words[at] if wants and at < len(words) else ""
 
 
+_NO_ACCESS = "invalid.no-access"
+
+
 def _judge(fence: Fence, text: str, cwd: str, program: str) -> CommandDecision | None:
     """A certain deny, or None: what the text does not tell is the engine's to hold."""
     name = program.rpartition("/")[2]
     decision = fence.check_command(text, cwd=cwd, shell=name if name in ("bash", "zsh") else "sh")
-    return decision if decision.verdict is Verdict.DENY else None
+    if decision.verdict is not Verdict.DENY:
+        return None
+    denied = [use for use in decision.uses if use.verdict is Verdict.DENY]
+    if denied and all(use.code == _NO_ACCESS for use in denied):
+        return None  # where we may not search, no program in the fence may: the kernel answers, as it would without us
+    return decision
 
 
 def _refuse(fence: Fence, text: str, cwd: str, decision: CommandDecision) -> int:
