@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from ringfence.model import EnforcementReport, Policy
     from ringfence.pipelines.denials import Watch
+    from ringfence.pipelines.fence import Fence
     from ringfence.policy.asked import Flags
 
 # Doors to processes outside that an agent leaves in its children's environment.
@@ -51,25 +52,58 @@ def start(flags: Flags, program: list[str], *, report: bool = False, engine: str
     policy = session.with_session(fence.policy, name)
     if not policy.restricted:
         complain("ringfence: NO FENCE around this program: no workspace is named; give --workspace DIR")
-    if outer:
-        policy = session.prepare_nested(policy, name)
-    else:
-        session.prepare(policy, name)
+    policy = prepare(policy, name, outer)
     inside = fenced_environment(env, policy, name)
-    own = "" if outer else name  # another fence's folder is not ours to remove
+    line = " ".join(map(quote, program))
+    return start_fenced(
+        fence,
+        policy,
+        Program(program, utf8(inside)),
+        line,
+        cwd=cwd,
+        env=inside,
+        own="" if outer else name,
+        engine=engine,
+        tell=teller(report),
+    )
+
+
+def prepare(policy: Policy, name: str, outer: str) -> Policy:
+    """Make the session's folders; in another fence (`outer`) they are its own, and the policy says so."""
+    if outer:
+        return session.prepare_nested(policy, name)
+    session.prepare(policy, name)
+    return policy
+
+
+def start_fenced(
+    fence: Fence,
+    policy: Policy,
+    program: Program,
+    line: str,
+    *,
+    cwd: str,
+    env: dict[str, str],
+    own: str,
+    engine: str,
+    files: Sequence[str] = (),
+    tell: Callable[[EnforcementReport], None] | None = None,
+) -> int:
+    """Run under the engine, explain what was refused, end the call, and end as the program did: for `run` and `shell`.
+
+    `line` is what the program was asked, for the explanation; `own` the session whose call this is, "" for another
+    fence's, whose folder is not ours to remove.
+    """
     watches: list[Watch] = []
 
     def meanwhile() -> None:
         from ringfence.pipelines.denials import Watch as Denials
 
-        words = " ".join(map(quote, program))
-        watches.append(Denials(fence.with_policy(policy, inside), words, cwd, inside))
+        watches.append(Denials(fence.with_policy(policy, env), line, cwd, env))
 
     def after(status: int) -> None:
         watches[0].explain(status)
         session.end_call(own)
-
-    tell = teller(report)
 
     def heard(found: EnforcementReport) -> None:
         watches[0].told(found)
@@ -79,9 +113,10 @@ def start(flags: Flags, program: list[str], *, report: bool = False, engine: str
     try:
         ran = run_confined(
             policy,
-            Program(program, utf8(inside)),
+            program,
             cwd=cwd,
-            env=inside,
+            env=env,
+            files=files,
             engine=engine,
             after=after,
             told=heard,

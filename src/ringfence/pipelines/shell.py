@@ -11,15 +11,13 @@ from ringfence.enforce.launch import Program
 from ringfence.errors import EXIT_BUG, EXIT_REFUSED, FenceError
 from ringfence.model import Verdict
 from ringfence.pipelines import compose, session
-from ringfence.pipelines.confine import end, run_confined
-from ringfence.pipelines.run import fenced_environment, known_engine, utf8
+from ringfence.pipelines.run import fenced_environment, known_engine, prepare, start_fenced, utf8
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ringfence.model import CommandDecision, EnforcementReport
-    from ringfence.pipelines.denials import Watch
+    from ringfence.model import CommandDecision
     from ringfence.pipelines.fence import Fence
     from ringfence.policy.asked import Flags
 
@@ -90,39 +88,18 @@ def start(
         from ringfence.pipelines.say import complain
 
         complain("ringfence: NO FENCE around this shell: no workspace is named; give --workspace DIR")
-    if outer:
-        policy = session.prepare_nested(policy, own)
-    else:
-        session.prepare(policy, own)
-    watches: list[Watch] = []
-
-    def meanwhile() -> None:
-        from ringfence.pipelines.denials import Watch as Denials
-
-        watches.append(Denials(fence.with_policy(policy, inside), said or text, cwd, inside))
-
-    def after(status: int) -> None:
-        watches[0].explain(status)
-        session.end_call("" if outer else own)
-
-    def heard(report: EnforcementReport) -> None:
-        watches[0].told(report)
-
-    try:
-        ran = run_confined(
-            policy,
-            Program([program, *words], utf8(inside)),
-            cwd=cwd,
-            env=inside,
-            files=files,
-            engine=engine,
-            after=after,
-            told=heard,
-            meanwhile=meanwhile,
-        )
-    finally:
-        session.end_call("" if outer else own)  # where nothing was run
-    return end(policy, ran)
+    policy = prepare(policy, own, outer)
+    return start_fenced(
+        fence,
+        policy,
+        Program([program, *words], utf8(inside)),
+        said or text,
+        cwd=cwd,
+        env=inside,
+        own="" if outer else own,
+        engine=engine,
+        files=files,
+    )
 
 
 def _session(env: dict[str, str]) -> str:
