@@ -9,13 +9,14 @@ from ringfence.model import Decision, Folders, Op, Policy, Site
 from ringfence.policy.asked import Flags, Sources
 from ringfence.policy.load import Loaded, load
 from ringfence.resolve.descriptor import locate
+from tests.support.tree import Tree
 
 
 def resolve(path: str) -> Site:
     return locate(path, True)
 
 
-class Rig:
+class Rig(Tree):
     """Writes files, loads policies, asks the real decision."""
 
     def __init__(self, base) -> None:
@@ -30,17 +31,6 @@ class Rig:
             f"{home}/.cache/ringfence",
             f"{home}/run/ringfence",
         )
-
-    def path(self, name: str) -> str:
-        return os.path.join(self.base, name)
-
-    def write(self, name: str, text: str | bytes = "") -> str:
-        path = self.path(name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "wb") as file:
-            file.write(text.encode() if isinstance(text, str) else text)
-        os.chmod(path, 0o644)
-        return path
 
     def project(self, text: str) -> str:
         return self.write("ws/ringfence.toml", text)

@@ -13,6 +13,7 @@ import pytest
 
 import ringfence
 from ringfence.kernel import probe
+from tests.support.tree import Tree
 
 PACKAGE = os.path.dirname(os.path.abspath(ringfence.__file__))
 START = os.path.join(PACKAGE, "start.py")
@@ -57,7 +58,7 @@ class Done(NamedTuple):
         return json.loads(self.out)
 
 
-class Product:
+class Product(Tree):
     """A home, a workspace and a folder outside, all below `base`; nothing of the real user's is read or written."""
 
     def __init__(
@@ -87,17 +88,6 @@ class Product:
             "XDG_RUNTIME_DIR": self.path("run"),
             "XDG_CONFIG_DIRS": self.path("site"),
         }
-
-    def path(self, name: str) -> str:
-        return os.path.join(self.base, name)
-
-    def write(self, name: str, text: str | bytes = "") -> str:
-        path = self.path(name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "wb") as file:
-            file.write(text.encode() if isinstance(text, str) else text)
-        os.chmod(path, 0o644)
-        return path
 
     def words(self, *words: str | bytes) -> list[str | bytes]:
         return [self.python, "-I", "-S", self.start, *words]
