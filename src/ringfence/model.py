@@ -79,6 +79,28 @@ class Audience(Choice):
     TEXT = "text"
 
 
+class Mode(Choice):
+    """What a session may use. SAFE: no shell, edits inside the workspace; POWER: a shell too, fenced to it."""
+
+    SAFE = "safe"
+    POWER = "power"
+
+
+class Lane(Choice):
+    """What a session is for. FULL: the whole tool set, the fence is the boundary; REVIEWER: edit tools denied, the
+    shell kept because the gate must be run again, and nothing that it writes lands."""
+
+    FULL = "full"
+    REVIEWER = "reviewer"
+
+
+class Posture(Choice):
+    """Whether a person may approve a call while the session runs."""
+
+    ATTENDED = "attended"
+    UNATTENDED = "unattended"
+
+
 class Strength(Choice):
     """What holds a rule while a program runs."""
 
