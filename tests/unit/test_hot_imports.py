@@ -53,9 +53,9 @@ ENGINE = {
 # For the plainest command, which needs no parser; others add the readers of their own programs.
 READING = {
     "pipelines.command", "pipelines.shell",
-    "shell", "shell.braces", "shell.builtins", "shell.calls", "shell.commands_data", "shell.directories",
+    "shell", "shell.assigning", "shell.braces", "shell.builtins", "shell.calls", "shell.commands_data", "shell.directories",
     "shell.effects", "shell.globs", "shell.output", "shell.params", "shell.parsing", "shell.plain", "shell.programs",
-    "shell.quoting", "shell.reading", "shell.slots", "shell.state", "shell.table", "shell.tree", "shell.walk",
+    "shell.quoting", "shell.reading", "shell.redirects", "shell.slots", "shell.state", "shell.suspicion", "shell.table", "shell.tree", "shell.walk",
     "shell.words",
 }  # fmt: skip
 OURS = {
