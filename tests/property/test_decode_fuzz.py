@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from ringfence.agents import claude, claude_tools
 from ringfence.agents.strings import path_strings
 from ringfence.errors import WireError
+from ringfence.jsonscan import dumps, loads
 from ringfence.model import ToolCall, Verdict
-from ringfence.policy.jsonscan import dumps, loads
 
 KEYS = st.one_of(
     st.sampled_from(
@@ -84,7 +84,7 @@ def test_any_value_is_a_call_or_a_refusal_in_words(payload):
     call = _decoded(payload)
     if isinstance(call, WireError):
         assert call.message
-        assert json.loads(claude.refuse("PreToolUse", str(call)))
+        assert json.loads(claude.refuse("PreToolUse", str(call)).stdout)
         return
     assert isinstance(call, ToolCall)
     assert call.event
@@ -139,7 +139,7 @@ def test_what_is_written_reads_back(value):
 @given(TEXT, st.sampled_from(sorted(claude.EVENTS)), st.sampled_from(list(Verdict)), TEXT)
 def test_every_answer_is_empty_or_one_object(reason, event, verdict, warning):
     call = ToolCall("claude", event, "", "/", "Bash", "", (), (), True)
-    text = claude.encode(call, verdict, reason, warning=warning)
+    text = claude.encode(call, verdict, reason, warning=warning).stdout
     assert text.isascii()
     if text:
         value = json.loads(text)

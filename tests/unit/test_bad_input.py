@@ -331,7 +331,7 @@ FAULTS = {
     "a bug in the resolver": ("resolve/descriptor.py", "\ndef locate(*_):\n    raise RuntimeError('boom')\n"),
     "a bug in the agent's module": ("agents/claude.py", "\ndef decode(*_):\n    return None.event\n"),
     "a bug in the answer": ("agents/claude.py", "\ndef encode(*_, **__):\n    raise KeyError('x')\n"),
-    "a bug in the scanner": ("policy/jsonscan.py", "\ndef loads(_):\n    raise MemoryError\n"),
+    "a bug in the scanner": ("jsonscan.py", "\ndef loads(_):\n    raise MemoryError\n"),
     "a bug in the words": ("pipelines/words.py", "\ndef take_flags(*_, **__):\n    raise IndexError\n"),
     "an exit in the middle": ("pipelines/compose.py", "\ndef hook_fence(*_):\n    raise SystemExit(1)\n"),
     "an interrupt": ("pipelines/compose.py", "\ndef hook_fence(*_):\n    raise KeyboardInterrupt\n"),

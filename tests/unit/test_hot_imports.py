@@ -34,9 +34,9 @@ FOREIGN = {
     },
 }
 COMMON = {
-    "", "bundle", "decide", "doors", "errors", "model", "records",
+    "", "bundle", "decide", "doors", "errors", "jsonscan", "model", "records",
     "pipelines", "pipelines.compose", "pipelines.fence", "pipelines.say", "pipelines.session", "pipelines.words",
-    "policy", "policy.asked", "policy.folders", "policy.frozen", "policy.jsonscan", "policy.paths", "policy.snapshot",
+    "policy", "policy.asked", "policy.folders", "policy.frozen", "policy.paths", "policy.snapshot",
     "resolve", "resolve.descriptor", "resolve.spell",
 }  # fmt: skip
 ENGINE = {
@@ -59,7 +59,9 @@ READING = {
     "shell.words",
 }  # fmt: skip
 OURS = {
-    "hook": COMMON | {"agents", "agents.claude", "agents.claude_tools", "agents.strings", "pipelines.hook"},
+    "hook": COMMON
+    | {"agents", "agents.claude", "agents.claude_tools", "agents.registry", "agents.strings"}
+    | {"pipelines.hook", "pipelines.judging"},
     "run": COMMON | ENGINE,
     "shell": COMMON | ENGINE | READING,
 }

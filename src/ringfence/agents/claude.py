@@ -12,7 +12,8 @@ from _json import encode_basestring_ascii as quoted
 from ringfence.agents import claude_tools as tools
 from ringfence.agents.strings import TooMuchError, path_strings
 from ringfence.errors import WireError
-from ringfence.model import Access, Op, PathUse, ToolCall, Verdict
+from ringfence.jsonscan import dumps
+from ringfence.model import Access, Op, PathUse, Reply, ToolCall, Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ EVENTS = frozenset(("PreToolUse", "PermissionRequest", "PreSkillShellCommand"))
 # Events that carry a call which has run already, or was denied: nothing to judge.
 AFTER_EVENTS = frozenset(("PostToolUse", "PostToolUseFailure", "PostToolBatch", "PermissionDenied"))
 SESSION_EVENTS = frozenset(("SessionStart", "SessionEnd"))
+END_EVENT = "SessionEnd"
+# How a shell call gets into the fenced shell: the agent's own shell prefix, or an answer that replaces the command.
+ROUTES = ("prefix", "rewrite")
 # Modes in which nobody is asked (agents that approve by themselves). `auto` asks a classifier, not a person.
 UNATTENDED = frozenset(("bypassPermissions", "dontAsk", "auto"))
 AUTO_APPROVING = frozenset(("bypassPermissions", "auto"))
@@ -169,8 +173,30 @@ def is_unattended(call: ToolCall, env: Mapping[str, str]) -> bool:
     return call.mode in UNATTENDED and not (said == "1" and call.mode == "auto")
 
 
-def encode(call: ToolCall, verdict: Verdict, reason: str, *, command: str = "", warning: str = "") -> str:
-    """The answer for stdout, "" for no opinion. `command` replaces a Bash command by its fenced form."""
+def auto_approves(call: ToolCall) -> bool:
+    """Whether the session approves its own tool calls."""
+    return call.mode in AUTO_APPROVING
+
+
+def route(call: ToolCall, launcher: str, env: Mapping[str, str]) -> str:
+    """The way of this call's command into the fenced shell: "prefix", "rewrite", "met" (by another event), "none"."""
+    if launcher and env.get("CLAUDE_CODE_SHELL_PREFIX") == launcher:
+        return "prefix"
+    if launcher and call.event == "PreToolUse" and call.tool == "Bash":
+        return "rewrite"
+    return "met" if call.event == "PermissionRequest" else "none"
+
+
+def encode(
+    call: ToolCall,
+    verdict: Verdict,
+    reason: str,
+    *,
+    command: str = "",
+    warning: str = "",
+    payload: Mapping[str, object] | None = None,
+) -> Reply:
+    """The answer; an empty stdout for no opinion. `command` replaces a Bash command by its fenced form."""
     reason = reason[:_MAX_TEXT]
     parts = []
     if verdict is not Verdict.ALLOW:
@@ -185,16 +211,18 @@ def encode(call: ToolCall, verdict: Verdict, reason: str, *, command: str = "", 
                 f'"hookSpecificOutput":{{"hookEventName":{quoted(call.event)},"permissionDecision":"{verdict}",'
                 f'"permissionDecisionReason":{quoted(reason)}}}'
             )
-    elif command:
+    elif command and payload is not None:
+        given = payload["tool_input"]
+        changed = dumps({**given, "command": command}) if isinstance(given, dict) else "{}"
         parts.append(
-            f'"hookSpecificOutput":{{"hookEventName":{quoted(call.event)},"updatedInput":{command}}}'
+            f'"hookSpecificOutput":{{"hookEventName":{quoted(call.event)},"updatedInput":{changed}}}'
         )
     if warning:
         parts.append(f'"systemMessage":{quoted(warning[:_MAX_TEXT])}')
-    return "{" + ",".join(parts) + "}" if parts else ""
+    return Reply("{" + ",".join(parts) + "}" if parts else "", warning)
 
 
-def refuse(event: str, reason: str) -> str:
+def refuse(event: str, reason: str) -> Reply:
     """A denial made without a call, for our own failures: the shape that blocks whatever else is wrong."""
     call = ToolCall(NAME, event if event in EVENTS else "PreToolUse", "", "", "", "", (), (), False)
-    return encode(call, Verdict.DENY, reason)
+    return encode(call, Verdict.DENY, reason)._replace(stderr=reason)

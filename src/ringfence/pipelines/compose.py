@@ -125,19 +125,19 @@ def _policy(made: Sources) -> Policy:
     return loaded.policy
 
 
-def hook_fence(flags: Flags, call: ToolCall, scratch: Scratch) -> Fence:
+def hook_fence(flags: Flags, call: ToolCall, scratch: Scratch, root: str = "") -> Fence:
     """The fence for an agent's call, with the zones that the call's session owns.
 
     The payload's cwd never chooses the policy: it moves with every `cd`, and an agent that strayed would take its
     fence along. Without a workspace in the flags, the folder the agent was started in is asked for a project file.
-    `scratch(environment, uid)` names the agent's own folders.
+    `scratch(environment, uid)` names the agent's own folders, `root` the variable that says where it was started.
     """
     from posix import getuid
 
     from ringfence.pipelines.session import environment, session_name, with_scratch, with_session
 
     env = process_environment()
-    cwd = env.get("CLAUDE_PROJECT_DIR") or process_cwd()
+    cwd = (env.get(root) if root else "") or process_cwd()
     fence = fence_for(flags, env, cwd)
     name = session_name(call.agent, call.session)
     policy = with_session(fence.policy, name)

@@ -36,8 +36,8 @@ def _folder(policy: Policy) -> str:
 
 def begin(policy: Policy, watch: Watch) -> None:
     """Write the record. A state folder that cannot be written costs only this; the watch itself stands."""
+    from ringfence.jsonscan import dumps
     from ringfence.pipelines.session import make_parents
-    from ringfence.policy.jsonscan import dumps
 
     folder = _folder(policy)
     if not folder or not policy.restricted:
@@ -90,10 +90,10 @@ def recover(policy: Policy, wanted: Confinement) -> list[str]:
     orphans = [name for name in names if name.isdigit() and int(name) != getpid() and not _lives(int(name))]
     if not orphans:
         return []
+    from ringfence.jsonscan import loads
     from ringfence.pipelines import beneath
     from ringfence.pipelines.aftermath import Watch
     from ringfence.pipelines.placing import placed
-    from ringfence.policy.jsonscan import loads
 
     said: list[str] = []
     at = beneath.open_folder(folder)
