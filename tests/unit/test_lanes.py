@@ -24,8 +24,8 @@ def module(agent):
     return importlib.import_module(f"ringfence.render.lanes_{agent}")
 
 
-def made(agent, *axes, fenced=False, root=False):
-    return module(agent).render(Ask(*axes), Places("/cfg", "/home", "/cfg/launcher", fenced, root))
+def made(agent, *axes, fenced=False, loose=False, root=False):
+    return module(agent).render(Ask(*axes), Places("/cfg", "/home", "/cfg/launcher", fenced, loose, root))
 
 
 def value(flags, name):
@@ -56,9 +56,9 @@ def decided(rules, name):
 def denied_by_policy(rendering):
     files = {file.name: file.text for file in rendering.files}
     if "policy.toml" not in files:
-        assert "--admin-policy" not in rendering.flags
+        assert "--policy" not in rendering.flags
         return set()
-    assert value(rendering.flags, "--admin-policy") == "/cfg/policy.toml"
+    assert value(rendering.flags, "--policy") == "/cfg/policy.toml"
     (rule,) = tomllib.loads(files["policy.toml"])["rule"]
     assert (rule["decision"], rule["priority"]) == ("deny", 999)
     assert "argsPattern" not in rule  # with one, the tool would stay in the model's list
@@ -149,6 +149,11 @@ def test_codex_says_when_its_own_sandbox_gives_way_to_ours():
     assert outside.notes == ()
 
 
+def test_codex_without_any_fence_keeps_its_own():
+    flags = made("codex", POWER, FULL, UNATTENDED, loose=True).flags
+    assert settings(flags)["sandbox_mode"] == "workspace-write"
+
+
 def test_codex_never_talks_to_a_server_outside():
     for ask in ASKS:
         assert "--no-daemon" in made("codex", *ask).flags
@@ -220,7 +225,10 @@ def test_gemini():
     power = made("gemini", POWER, FULL, ATTENDED)
     assert value(power.flags, "--approval-mode") == "yolo"
     assert dict(power.env)["GEMINI_CLI_TRUST_WORKSPACE"] == "true"
-    assert dict(power.env)["GEMINI_CLI_SYSTEM_SETTINGS_PATH"] == "/cfg/settings.json"
+    (settings,) = (file for file in power.files if file.name == "settings.json")
+    assert settings.hooked
+    assert settings.merged
+    assert json.loads(settings.text)["hooksConfig"] == {"enabled": True}
     assert denied_by_policy(power) == set()
     full = made("gemini", POWER, FULL, UNATTENDED)
     assert value(full.flags, "--approval-mode") == "yolo"

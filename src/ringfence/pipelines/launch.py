@@ -129,6 +129,11 @@ def _demand_a_fence(flags: Flags, policy: Policy, ask: Ask, agent: str) -> None:
             "nothing was run: no workspace is named, so there would be no fence",
             f"ringfence launch {agent} --workspace DIR, or --no-restrict-paths to run without a fence",
         )
+    if ask.lane is Lane.REVIEWER:
+        raise NotEnforcedError(
+            "nothing was run: without a workspace nothing would keep a reviewer from changing it",
+            f"ringfence launch {agent} --lane reviewer --workspace DIR",
+        )
     loud = "NOBODY IS THERE AND NOTHING IS FENCED" if ask.posture is Posture.UNATTENDED else "NO FENCE"
     complain(
         f"ringfence: {loud}: --no-restrict-paths. Only protected checkouts and explicit zones are held; this "
@@ -190,14 +195,16 @@ def _run(
     report: bool,
 ) -> int:
     fenced = fence.policy.restricted
-    launcher = os.path.join(folder.config, f"ringfence-{row.name}-session")
-    places = Places(folder.config, folder.home, launcher, fenced, os.geteuid() == 0)
+    launcher = os.path.join(folder.config, f"ringfence-{row.name}-session") if lanes.LAUNCHER else ""
+    places = Places(folder.config, folder.home, launcher, fenced, not fenced, os.geteuid() == 0)
     made = binaries.fitting(lanes, binary, lanes.render(ask, places))
     ground = estate.Ground((), (), folder.home, folder.home, ())
     if fenced or lanes.ESTATE.moved:
         ours = [file.name for file in made.files if file.at_home]
         ground = estate.lay(lanes.ESTATE, env, folder.home, cwd, fence.policy, ours)
-    write_files(row, made, folder, ground, flags, launcher)
+    write_files(row, lanes, made, folder, ground, flags, launcher, estate.base_folder(lanes.ESTATE, env))
+    if lanes.TRUSTS:
+        wiring.trust(row, cwd, agent_environment(env, lanes, made, ground))
     name = session.session_name("", "")
     policy = session.with_session(fence.policy, name)
     if fenced:
@@ -229,17 +236,26 @@ def _run(
 
 
 def write_files(
-    row: Row, made: Rendering, folder: Session, ground: estate.Ground, flags: Flags, launcher: str
+    row: Row,
+    lanes: Lanes,
+    made: Rendering,
+    folder: Session,
+    ground: estate.Ground,
+    flags: Flags,
+    launcher: str,
+    base: str,
 ) -> None:
-    """The transient files, with our hook in them. Raises NotEnforcedError where the hook cannot be wired."""
-    program, words = launchers.hook_words(row.name, flags, launcher if row.name == "claude" else "")
+    """The transient files, with our hook in them; `base` is the agent's real settings folder. Raises NotEnforcedError
+    where the hook cannot be wired."""
+    program, words = launchers.hook_words(row.name, flags, launcher)
     call = wiring.Call(program, (*words, *made.hook), launcher)
-    if row.name == "claude":
-        text = launchers.launcher_text("ringfence.pipelines.claude_shell", flag_words(flags))
-        launchers.write(launcher, text)
+    if launcher:
+        launchers.write(launcher, launchers.launcher_text(lanes.LAUNCHER, flag_words(flags)))
     for file in made.files:
         path = os.path.join(ground.folder if file.at_home else folder.config, file.name)
         text = file.text
+        if file.merged:
+            text = wiring.merged(os.path.join(base, file.name), text)
         if file.hooked:
             text = wiring.wired(row, path, text, call)
         with open(path, "w", encoding="utf-8", errors="surrogateescape") as out:

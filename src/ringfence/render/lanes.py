@@ -39,26 +39,29 @@ class Places(Record):
 
     `config` is the folder of the transient files, which the agent can read and not write; `home` the private folder
     that stands for the agent's own settings folder; `launcher` the program that stands as the agent's shell prefix;
-    `root`: the agent runs as root.
+    `loose`: it is really started, and no fence stands around it; `root`: as root.
     """
 
     config: str = "{config}"
     home: str = "{home}"
     launcher: str = "{launcher}"
     fenced: bool = False
+    loose: bool = False
     root: bool = False
 
 
 class File(Record):
     """One transient file. `name` is relative to the config folder, or with `at_home` to the private home.
 
-    `hooked`: the agent's settings module puts our hook into it before it is written.
+    `hooked`: the agent's settings module puts our hook into it before it is written. `merged`: the text is JSON that is
+    put into a copy of the user's own file of that name.
     """
 
     name: str
     text: str
     hooked: bool = False
     at_home: bool = False
+    merged: bool = False
 
 
 class Promise(Record):
@@ -138,6 +141,8 @@ if TYPE_CHECKING:
         ]  # words behind `--` that would switch the fence off or widen it, and why not
         UNSET: Mapping[str, str]  # variables that are taken out of the environment, and why
         PROBE: tuple[str, ...]  # words that print every flag the binary knows
+        LAUNCHER: str  # the module behind its shell prefix; "": it has none that lasts from call to call
+        TRUSTS: bool  # whether it skips a hook in silence until it was told to trust that very definition
         CHECK: tuple[
             str, ...
         ]  # words behind the flags that read them and do nothing; () where there are none

@@ -28,6 +28,8 @@ from ringfence.render.lanes import (
 TITLE = "Claude Code"
 PINNED = "2.1.332"
 PROBE = ("--help",)
+LAUNCHER = "ringfence.pipelines.claude_shell"
+TRUSTS = False
 CHECK: tuple[str, ...] = ()
 ENUMS: tuple[str, ...] = ("--permission-mode", "--system-prompt-snapshot")
 SHELLS = ("Bash", "PowerShell", "Monitor", "REPL")

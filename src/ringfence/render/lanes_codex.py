@@ -29,6 +29,8 @@ from ringfence.render.lanes import (
 TITLE = "Codex"
 PINNED = "0.171.0"
 PROBE = ("--help",)
+LAUNCHER = ""
+TRUSTS = True
 CHECK: tuple[str, ...] = ("features", "list")
 ENUMS: tuple[str, ...] = ()
 
@@ -113,9 +115,9 @@ def render(ask: Ask, at: Places) -> Rendering:
 def _pair(ask: Ask, at: Places) -> tuple[str, str]:
     """(sandbox, approval policy)."""
     if ask.posture is Posture.UNATTENDED:
-        if ask.mode is Mode.SAFE and not at.fenced:
-            return "workspace-write", "never"
-        return "danger-full-access", "never"  # inside our fence: `launch` does not start it without
+        if at.loose or (ask.mode is Mode.SAFE and not at.fenced):
+            return "workspace-write", "never"  # its own sandbox is all there is
+        return "danger-full-access", "never"  # inside our fence
     if ask.mode is Mode.SAFE:
         return "read-only", "untrusted"
     return ("danger-full-access" if at.fenced else "workspace-write"), "never"

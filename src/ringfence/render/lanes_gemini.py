@@ -1,8 +1,8 @@
 """Gemini CLI. Source: 0.61.0, run offline; `gemini --help`, its bundle.
 
-Settings of the system layer win over the user's and the project's. A policy rule with "deny" and without a pattern
-takes the tool out of the model's list, for sub-agents too; the front matter of its agents is strict and knows an allow
-list only.
+Settings of the system layer, and admin policies, are skipped unless root owns every folder above them: so ours stand in
+the session's copy of the user's own. A policy rule with "deny" and without a pattern takes the tool out of the model's
+list, for sub-agents too; the front matter of its agents is strict and knows an allow list only.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from ringfence.render.lanes import (
 TITLE = "Gemini CLI"
 PINNED = "0.61.0"
 PROBE = ("--help",)
+LAUNCHER = ""
+TRUSTS = False
 CHECK: tuple[str, ...] = ()
 ENUMS: tuple[str, ...] = ("--approval-mode",)
 SHELLS = ("run_shell_command",)
@@ -42,7 +44,7 @@ ESTATE = Estate(
     moved=True,
     inner=".gemini",
     kept=("tmp",),
-    sealed=("tmp/bin",),
+    sealed=("settings.json", CONTEXT, "tmp/bin"),
     lost="Gemini CLI works on a private copy of its settings folder: chats are kept; logins, trusted folders and "
     "checkpoints are not changed",
 )
@@ -52,11 +54,9 @@ REFUSED = {
     "--approval-mode": _TABLE,
     "--yolo": _TABLE,
     "-y": _TABLE,
-    "--admin-policy": "the session's own policy stands there",
     "--allowed-tools": _TABLE,
 }
 UNSET = {
-    "GEMINI_CLI_SYSTEM_SETTINGS_PATH": "the session's own settings stand there",
     "GEMINI_SYSTEM_MD": "it would replace the prompt that names the mode",
 }
 
@@ -69,19 +69,16 @@ def render(ask: Ask, at: Places) -> Rendering:
     flags = ["--approval-mode", "auto_edit" if safe else "yolo"]
     files = []
     if denied:
-        flags += ["--admin-policy", f"{at.config}/policy.toml"]
+        flags += ["--policy", f"{at.config}/policy.toml"]
         files.append(File("policy.toml", _policy(denied)))
     settings = {
         "hooksConfig": {"enabled": True},
         "context": {"fileName": ["GEMINI.md", CONTEXT]},
         "general": {"checkpointing": {"enabled": False}},
     }
-    files.append(File("settings.json", json.dumps(settings, indent=2) + "\n", hooked=True))
+    files.append(File("settings.json", json.dumps(settings, indent=2) + "\n", True, True, True))
     files.append(File(CONTEXT, text + "\n", at_home=True))
-    env = (
-        ("GEMINI_CLI_SYSTEM_SETTINGS_PATH", f"{at.config}/settings.json"),
-        ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
-    )
+    env = (("GEMINI_CLI_TRUST_WORKSPACE", "true"),)
     name = definition_name(ask)
     fields = {"name": name, "description": describe(ask)}
     return Rendering(

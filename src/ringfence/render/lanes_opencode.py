@@ -28,6 +28,8 @@ from ringfence.render.lanes import (
 TITLE = "OpenCode"
 PINNED = "1.18.33"
 PROBE = ("--help",)
+LAUNCHER = ""
+TRUSTS = False
 CHECK: tuple[str, ...] = ()
 ENUMS: tuple[str, ...] = ()
 PLUGIN = "ringfence.js"

@@ -26,6 +26,8 @@ from ringfence.render.lanes import (
 TITLE = "Pi"
 PINNED = "1.6.0"
 PROBE = ("--help",)
+LAUNCHER = ""
+TRUSTS = False
 CHECK: tuple[str, ...] = ()
 ENUMS: tuple[str, ...] = ()
 SHELLS = ("bash", "powershell")
