@@ -28,6 +28,7 @@ _OPTIONS = {
     "--engine": True,
     "--mode": True,
     "--lane": True,
+    "--from": True,
 }
 _SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/bin/sh")
 _TAKES_VALUE = ("-o", "+o", "-O", "+O", "--rcfile", "--init-file")
@@ -53,6 +54,7 @@ def run(words: Sequence[str]) -> int:
             engine=options.get("--engine", "auto"),
             mode=options.get("--mode", "power"),
             lane=options.get("--lane", "full"),
+            root=options.get("--from", ""),
         )
     except FenceError as error:
         complain(f"ringfence: {error}")
@@ -74,9 +76,11 @@ def start(
     judged: bool = False,
     mode: str = "power",
     lane: str = "full",
+    root: str = "",
 ) -> int:
     """Run the shell and return its exit status; dies by its signal.
 
+    `root`: where policy files are looked for and relative flags start, if not the working directory.
     `files`: single files it may write beside. `said`: what the agent's model wrote, where the shell's text wraps it.
     `judged`: the agent's hook has read this text already.
     """
@@ -84,7 +88,7 @@ def start(
     review = _reviews(mode, lane)
     env = compose.process_environment()
     cwd = compose.process_cwd()
-    fence = compose.fence_for(flags, env, cwd)
+    fence = compose.fence_for(flags, env, root or cwd)
     outer = session.nested_name(env)
     own = outer or (session.named(name) if name else _session(env))
     policy = session.with_session(fence.policy, own)
