@@ -134,12 +134,13 @@ def hook_fence(flags: Flags, call: ToolCall, scratch: Scratch, root: str = "") -
     """
     from posix import getuid
 
-    from ringfence.pipelines.session import environment, session_name, with_scratch, with_session
+    from ringfence.pipelines.session import environment, nested_name, session_name, with_scratch, with_session
 
     env = process_environment()
     cwd = (env.get(root) if root else "") or process_cwd()
     fence = fence_for(flags, env, cwd)
-    name = session_name(call.agent, call.session)
+    # Inside `launch` the agent's commands have that fence's temp folder, and so have its file tools.
+    name = nested_name(env) or session_name(call.agent, call.session)
     policy = with_session(fence.policy, name)
     if policy.restricted:
         policy = with_scratch(policy, scratch(env, getuid()), resolve)

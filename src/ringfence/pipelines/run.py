@@ -88,11 +88,12 @@ def start_fenced(
     engine: str,
     files: Sequence[str] = (),
     tell: Callable[[EnforcementReport], None] | None = None,
+    tidy: Callable[[], None] | None = None,
 ) -> int:
     """Run under the engine, explain what was refused, end the call, and end as the program did: for `run` and `shell`.
 
     `line` is what the program was asked, for the explanation; `own` the session whose call this is, "" for another
-    fence's, whose folder is not ours to remove.
+    fence's, whose folder is not ours to remove. `tidy` is called when the program has ended, before we end as it did.
     """
     watches: list[Watch] = []
 
@@ -104,6 +105,8 @@ def start_fenced(
     def after(status: int) -> None:
         watches[0].explain(status)
         session.end_call(own)
+        if tidy is not None:
+            tidy()
 
     def heard(found: EnforcementReport) -> None:
         watches[0].told(found)
