@@ -193,13 +193,17 @@ def run_confined(
 
     _load_before_the_fork(engine)
     outcome: launcher.Outcome | None = None
-    for attempt in attempts(wanted, cwd, env, engine, here):
-        outcome = launcher.launch(program, attempt.confine, accept, ended, prepare)
-        if not isinstance(outcome, launcher.NotConfined):
-            break
-        missed.append(f"{attempt.engine}: {outcome.why}")
-        if attempt.engine == "mounts" and engine == "auto":
-            _refuse_downgrade(policy, wanted, missed[-1], nested)
+    try:
+        for attempt in attempts(wanted, cwd, env, engine, here):
+            outcome = launcher.launch(program, attempt.confine, accept, ended, prepare)
+            if not isinstance(outcome, launcher.NotConfined):
+                break
+            missed.append(f"{attempt.engine}: {outcome.why}")
+            if attempt.engine == "mounts" and engine == "auto":
+                _refuse_downgrade(policy, wanted, missed[-1], nested)
+    finally:
+        if not isinstance(outcome, launcher.Finished):
+            pending.end(policy)  # nothing was run: what is made from now on is not a fenced program's
     if outcome is None:
         raise NotEnforcedError(
             f"nothing was run: the {engine} engine is not to be had here", "ringfence doctor"

@@ -92,28 +92,33 @@ def recover(policy: Policy, wanted: Confinement) -> list[str]:
         return []
     from ringfence.pipelines import beneath
     from ringfence.pipelines.aftermath import Watch
-    from ringfence.pipelines.placing import placed
+    from ringfence.pipelines.placing import exists, placed
     from ringfence.policy.jsonscan import loads
 
     said: list[str] = []
     at = beneath.open_folder(folder)
     for name in orphans if at >= 0 else ():
         text = beneath.content(at, name)
+        try:
+            record = loads(text or b"")
+            mine = {root for root, *_ in record["vets"]} | {root for root, *_ in record["absent"]}
+        except (ValueError, KeyError, TypeError):
+            record, mine = {}, set()  # cut short by a full disk or a power loss before it was whole
+        if not mine & set(policy.workspace) and any(exists(root) for root in mine):
+            continue  # another workspace's: the next command there looks
         # Taken out first: of two that start at once, one looks.
         try:
             unlink(f"{folder}/{name}")
         except OSError:
             continue
+        if not mine & set(policy.workspace):
+            continue
         try:
-            record = loads(text or b"")
-            mine = {root for root, *_ in record["vets"]} | {root for root, *_ in record["absent"]}
-            if not mine & set(policy.workspace):
-                continue
             watch = Watch(policy, wanted, placed)
             watch.resume(record)
             said.extend(f"(of an earlier command whose watcher was killed) {line}" for line in watch.after())
         except (ValueError, KeyError, TypeError):
-            continue  # cut short by a full disk or a power loss before it was whole
+            continue
     return said
 
 
