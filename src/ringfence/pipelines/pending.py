@@ -63,10 +63,7 @@ def begin(policy: Policy, watch: Watch) -> None:
 def end(policy: Policy) -> None:
     folder = _folder(policy)
     if folder:
-        try:
-            unlink(f"{folder}/{getpid()}")
-        except OSError:
-            return
+        _remove(f"{folder}/{getpid()}")
 
 
 def others_run(policy: Policy) -> bool:
@@ -87,6 +84,10 @@ def recover(policy: Policy, wanted: Confinement) -> list[str]:
         names = listdir(folder)
     except OSError:
         return []
+    for name in names:
+        # A record that was being written when its watcher was killed: nothing had started yet.
+        if name[-4:] == ".new" and name[:-4].isdigit() and not _lives(int(name[:-4])):
+            _remove(f"{folder}/{name}")
     orphans = [name for name in names if name.isdigit() and int(name) != getpid() and not _lives(int(name))]
     if not orphans:
         return []
@@ -120,6 +121,13 @@ def recover(policy: Policy, wanted: Confinement) -> list[str]:
         except (ValueError, KeyError, TypeError):
             continue
     return said
+
+
+def _remove(path: str) -> None:
+    try:
+        unlink(path)
+    except OSError:
+        return
 
 
 def _lives(pid: int) -> bool:

@@ -11,7 +11,7 @@ from ringfence.enforce.launch import Program
 from ringfence.errors import EXIT_BUG, EXIT_REFUSED, FenceError
 from ringfence.model import Verdict
 from ringfence.pipelines import compose, session
-from ringfence.pipelines.run import fenced_environment, known_engine, prepare, start_fenced, utf8
+from ringfence.pipelines.run import fenced_environment, known_engine, prepare, sink_for, start_fenced, utf8
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
     from ringfence.model import CommandDecision
     from ringfence.pipelines.fence import Fence
+    from ringfence.pipelines.refusals import Sink
     from ringfence.policy.asked import Flags
 
-_OPTIONS = {"--shell": True, "--session": True, "--install-as": True, "--engine": True}
+_OPTIONS = {"--shell": True, "--session": True, "--install-as": True, "--engine": True, "--refusals": True}
 _SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/bin/sh")
 _TAKES_VALUE = ("-o", "+o", "-O", "+O", "--rcfile", "--init-file")
 
@@ -44,6 +45,7 @@ def run(words: Sequence[str]) -> int:
             shell=options.get("--shell", ""),
             name=options.get("--session", ""),
             engine=options.get("--engine", "auto"),
+            refusals=options.get("--refusals", ""),
         )
     except FenceError as error:
         complain(f"ringfence: {error}")
@@ -63,6 +65,7 @@ def start(
     engine: str = "auto",
     said: str = "",
     judged: bool = False,
+    refusals: str = "",
 ) -> int:
     """Run the shell and return its exit status; dies by its signal.
 
@@ -80,10 +83,11 @@ def start(
     program = shell or next((path for path in _SHELLS if access(path, 1)), "/bin/sh")
     text = command_text(words)
     inside = fenced_environment(env, policy, own)
+    sink = sink_for(refusals, said or text, cwd)
     if text and policy.restricted and not judged:
         refused = _judge(fence.with_policy(policy, inside), said or text, cwd, program)
         if refused is not None:
-            return _refuse(fence, text, cwd, refused)
+            return _refuse(fence, text, cwd, refused, sink)
     if not policy.restricted:
         from ringfence.pipelines.say import complain
 
@@ -99,6 +103,7 @@ def start(
         own="" if outer else own,
         engine=engine,
         files=files,
+        sink=sink,
     )
 
 
@@ -144,7 +149,7 @@ def _judge(fence: Fence, text: str, cwd: str, program: str) -> CommandDecision |
     return decision
 
 
-def _refuse(fence: Fence, text: str, cwd: str, decision: CommandDecision) -> int:
+def _refuse(fence: Fence, text: str, cwd: str, decision: CommandDecision, sink: Sink | None) -> int:
     from ringfence.pipelines.journal import record_command
     from ringfence.pipelines.say import complain, reason
 
@@ -152,5 +157,7 @@ def _refuse(fence: Fence, text: str, cwd: str, decision: CommandDecision) -> int
     for use in decision.uses:
         if use.verdict is Verdict.DENY:
             complain(reason(use))
+            if sink is not None:
+                sink.tell(use, certain=True, ran=False)
             record_command(fence.policy, "shell", text, cwd, use)
     return EXIT_REFUSED
