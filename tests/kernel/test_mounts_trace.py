@@ -4,14 +4,11 @@ import os
 import signal
 import subprocess
 
-import pytest
-
 from tests.kernel.mounts_world import (
     _environment,
+    each_person,
     fenced,
     needs_mounts,
-    people,
-    person,
     shell,
     spec_of,
     world,
@@ -20,10 +17,7 @@ from tests.kernel.mounts_world import (
 pytestmark = needs_mounts
 
 
-@pytest.fixture(scope="module", params=people())
-def who(request):
-    with person(request.param) as someone:
-        yield someone
+who = each_person
 
 
 def mounts_of_host():

@@ -170,8 +170,13 @@ def test_doctor(product):
     for rule in value["rules"]:
         assert set(rule) == {"rule", "source", "line", "subject", "strength", "why", "boundary"}
         assert rule["strength"] in ("kernel", "hook", "after the fact", "not here")
-    (proof,) = value["proofs"]
-    assert (proof["unfenced"], proof["held"]) == (True, True)
+    assert value["proofs"]
+    for proof in value["proofs"]:
+        assert set(proof) == {
+            "rule", "attempt", "subject", "unfenced", "held", "errno", "strength", "outcome",
+        }  # fmt: skip
+        assert proof["outcome"] in ("held", "open, as said", "LANDED", "proves nothing")
+    assert next(p for p in value["proofs"] if p["rule"] == "boundary")["outcome"] == "held"
     assert value["not_fenced"] == ["network", "environment secrets", "CPU and memory"]
 
 

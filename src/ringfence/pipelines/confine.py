@@ -44,12 +44,17 @@ class Attempt(Record):
 
 
 def attempts(
-    wanted: Confinement, cwd: str, env: Mapping[str, str], engine: str, here: Capabilities | None
+    wanted: Confinement,
+    cwd: str,
+    env: Mapping[str, str],
+    engine: str,
+    here: Capabilities | None,
+    keep: tuple[str, ...] = (),
 ) -> list[Attempt]:
     """The engines to try, in order. `mounts` first: it alone holds carve-outs, masks and metadata.
 
     Whether user namespaces are open is found out by entering one, which costs nothing where they are. `here` pins
-    the capabilities in tests.
+    the capabilities in tests; `keep` are the kinds of helpers whose sockets stay open.
     """
     if platform != "linux":
         report = without_engine(wanted, f"ringfence has no engine for {platform} yet")
@@ -59,18 +64,18 @@ def attempts(
     kernel = capabilities(("landlock", "seccomp")) if here is None else here
     found = []
     if engine in ("auto", "mounts") and (here is None or (here.userns and here.mount_api)):
-        found.append(Attempt("mounts", lambda: _by_mounts(wanted, cwd, env, kernel)))
+        found.append(Attempt("mounts", lambda: _by_mounts(wanted, cwd, env, kernel, keep)))
     if engine in ("auto", "landlock"):
         found.append(Attempt("landlock", lambda: _by_landlock(wanted, kernel)))
     return found
 
 
 def _by_mounts(
-    wanted: Confinement, cwd: str, env: Mapping[str, str], kernel: Capabilities
+    wanted: Confinement, cwd: str, env: Mapping[str, str], kernel: Capabilities, keep: tuple[str, ...]
 ) -> EnforcementReport:
     from ringfence.enforce import mounts
 
-    return mounts.confine_self(wanted, mounts.Standing(cwd, env), kernel)
+    return mounts.confine_self(wanted, mounts.Standing(cwd, env, keep), kernel)
 
 
 def _by_landlock(wanted: Confinement, kernel: Capabilities) -> EnforcementReport:
@@ -193,13 +198,17 @@ def run_confined(
 
     _load_before_the_fork(engine)
     outcome: launcher.Outcome | None = None
-    for attempt in attempts(wanted, cwd, env, engine, here):
-        outcome = launcher.launch(program, attempt.confine, accept, ended, prepare)
-        if not isinstance(outcome, launcher.NotConfined):
-            break
-        missed.append(f"{attempt.engine}: {outcome.why}")
-        if attempt.engine == "mounts" and engine == "auto":
-            _refuse_downgrade(policy, wanted, missed[-1], nested)
+    try:
+        for attempt in attempts(wanted, cwd, env, engine, here, policy.helpers):
+            outcome = launcher.launch(program, attempt.confine, accept, ended, prepare)
+            if not isinstance(outcome, launcher.NotConfined):
+                break
+            missed.append(f"{attempt.engine}: {outcome.why}")
+            if attempt.engine == "mounts" and engine == "auto":
+                _refuse_downgrade(policy, wanted, missed[-1], nested)
+    finally:
+        if not isinstance(outcome, launcher.Finished):
+            pending.end(policy)  # nothing was run: what is made from now on is not a fenced program's
     if outcome is None:
         raise NotEnforcedError(
             f"nothing was run: the {engine} engine is not to be had here", "ringfence doctor"

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ringfence.model import EnforcementReport, Policy
     from ringfence.pipelines.denials import Watch
     from ringfence.pipelines.fence import Fence
+    from ringfence.pipelines.refusals import Sink
     from ringfence.policy.asked import Flags
 
 # Doors to processes outside that an agent leaves in its children's environment.
@@ -26,11 +27,17 @@ def run(words: Sequence[str]) -> int:
     from ringfence.pipelines.words import take_flags
 
     try:
-        flags, options, program = take_flags(words, {"--report": False, "--engine": True})
+        flags, options, program = take_flags(words, {"--report": False, "--engine": True, "--refusals": True})
         if not program:
             complain("ringfence: no program to run\n  ringfence run --workspace DIR -- PROGRAM ARGUMENTS…")
             return EXIT_USAGE
-        return start(flags, program, report="--report" in options, engine=options.get("--engine", "auto"))
+        return start(
+            flags,
+            program,
+            report="--report" in options,
+            engine=options.get("--engine", "auto"),
+            refusals=options.get("--refusals", ""),
+        )
     except FenceError as error:
         complain(f"ringfence: {error}")
         return error.exit_code
@@ -39,7 +46,9 @@ def run(words: Sequence[str]) -> int:
         return EXIT_BUG
 
 
-def start(flags: Flags, program: list[str], *, report: bool = False, engine: str = "auto") -> int:
+def start(
+    flags: Flags, program: list[str], *, report: bool = False, engine: str = "auto", refusals: str = ""
+) -> int:
     """Run and return the exit status; dies by the program's own signal."""
     from ringfence.pipelines.say import complain, quote
 
@@ -65,7 +74,17 @@ def start(flags: Flags, program: list[str], *, report: bool = False, engine: str
         own="" if outer else name,
         engine=engine,
         tell=teller(report),
+        sink=sink_for(refusals, line, cwd),
     )
+
+
+def sink_for(where: str, command: str, cwd: str) -> Sink | None:
+    """Where refusals are told to programs; None where nobody asked. UsageError if it cannot be written."""
+    if not where:
+        return None
+    from ringfence.pipelines.refusals import Sink
+
+    return Sink(where, command, cwd)
 
 
 def prepare(policy: Policy, name: str, outer: str) -> Policy:
@@ -89,6 +108,7 @@ def start_fenced(
     files: Sequence[str] = (),
     tell: Callable[[EnforcementReport], None] | None = None,
     tidy: Callable[[], None] | None = None,
+    sink: Sink | None = None,
 ) -> int:
     """Run under the engine, explain what was refused, end the call, and end as the program did: for `run` and `shell`.
 
@@ -100,7 +120,7 @@ def start_fenced(
     def meanwhile() -> None:
         from ringfence.pipelines.denials import Watch as Denials
 
-        watches.append(Denials(fence.with_policy(policy, env), line, cwd, env))
+        watches.append(Denials(fence.with_policy(policy, env), line, cwd, env, sink))
 
     def after(status: int) -> None:
         watches[0].explain(status)
