@@ -74,7 +74,7 @@ def test_attack_works_unfenced_and_not_behind_the_fence(row, who, base):
         pytest.skip(reason)
     if row.since > HERE.landlock:
         pytest.skip(f"this kernel's Landlock cannot stop it: ABI {row.since} does")
-    for mode in ("launch", "become"):
+    for mode in ("launch", "thread", "become"):
         escaped, done = attempt(row, who, base, Fence(f"{base}/ws", mode=mode))
         assert not escaped, f"{mode}: {done.stdout}{done.stderr}"
         assert "ringfence:" not in done.stderr, done.stderr
@@ -85,7 +85,7 @@ def test_attack_works_unfenced_and_not_behind_the_fence(row, who, base):
 
 @needs_landlock
 @pytest.mark.parametrize("row", EVERYDAY, ids=[row.id for row in EVERYDAY])
-@pytest.mark.parametrize("mode", ["unfenced", "launch", "become"])
+@pytest.mark.parametrize("mode", ["unfenced", "launch", "thread", "become"])
 def test_everyday_work_goes_on(row, mode, who, base):
     reason = missing(row.needs, who, base)
     if reason:

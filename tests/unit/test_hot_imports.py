@@ -46,7 +46,7 @@ ENGINE = {
     "enforce.mounts_store", "enforce.mounts_system", "enforce.mounts_table", "enforce.mounts_trees", "enforce.plan",
     "enforce.report",
     "kernel", "kernel.descriptors", "kernel.execute", "kernel.landlock", "kernel.libc", "kernel.mounts",
-    "kernel.namespaces", "kernel.privileges", "kernel.probe", "kernel.seccomp", "kernel.signals",
+    "kernel.namespaces", "kernel.privileges", "kernel.probe", "kernel.seccomp", "kernel.signals", "kernel.spawn",
     "pipelines.aftermath", "pipelines.beneath", "pipelines.git_vet", "pipelines.pending", "pipelines.placing", "pipelines.repositories", "kernel.local_disk",
     "shell.notes", "pipelines.confine", "pipelines.denials", "pipelines.run",
 }  # fmt: skip

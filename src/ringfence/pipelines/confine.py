@@ -41,6 +41,7 @@ class Attempt(Record):
 
     engine: str
     confine: Callable[[], EnforcementReport]
+    by_thread: bool = False  # all that it does holds for one thread; a user namespace is for a whole process
 
 
 def attempts(
@@ -61,7 +62,7 @@ def attempts(
     if engine in ("auto", "mounts") and (here is None or (here.userns and here.mount_api)):
         found.append(Attempt("mounts", lambda: _by_mounts(wanted, cwd, env, kernel)))
     if engine in ("auto", "landlock"):
-        found.append(Attempt("landlock", lambda: _by_landlock(wanted, kernel)))
+        found.append(Attempt("landlock", lambda: _by_landlock(wanted, kernel), by_thread=True))
     return found
 
 
@@ -194,7 +195,9 @@ def run_confined(
     _load_before_the_fork(engine)
     outcome: launcher.Outcome | None = None
     for attempt in attempts(wanted, cwd, env, engine, here):
-        outcome = launcher.launch(program, attempt.confine, accept, ended, prepare)
+        outcome = launcher.launch(
+            program, attempt.confine, accept, ended, prepare, by_thread=attempt.by_thread
+        )
         if not isinstance(outcome, launcher.NotConfined):
             break
         missed.append(f"{attempt.engine}: {outcome.why}")
