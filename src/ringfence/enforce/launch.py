@@ -118,6 +118,7 @@ def launch(
     meanwhile: Callable[[], None] | None = None,
     *,
     by_thread: bool = False,
+    assist: Callable[[int], None] | None = None,
 ) -> Outcome:
     """Run the program in a confined child and wait for it.
 
@@ -125,7 +126,8 @@ def launch(
     status once it has ended (signals are still held then, so that Ctrl-C does not cut it short). `meanwhile` runs
     here while the child builds its fence, and before `accept`: what it does costs no time. `by_thread`: all that
     `confine` does holds for one thread, and no process is needed for it; what cannot be done so here is done by a
-    child after all. Only for the main thread. Hand the status to `imitate` to end as the program did.
+    child after all. `assist` gets that child's process id at once, and may do here what the child asks for. Only for
+    the main thread. Hand the status to `imitate` to end as the program did.
     """
     caller = signals.hold()
     tie: spawn.Tie | None = None
@@ -134,7 +136,7 @@ def launch(
         if by_thread and not caller.child_ignored and (tie := spawn.tie()):
             started = _start_by_thread(program, confine, accept, meanwhile, caller, tie)
         if started is None:
-            started = _start_by_fork(program, confine, accept, meanwhile, caller)
+            started = _start_by_fork(program, confine, accept, meanwhile, caller, assist)
         if not isinstance(started, int):
             return started
         status = _attend(started)
@@ -246,6 +248,7 @@ def _start_by_fork(
     accept: Accept | None,
     meanwhile: Callable[[], None] | None,
     caller: signals.Caller,
+    assist: Callable[[int], None] | None,
 ) -> int | NotStarted:
     """The child's process id once it is the program, or why it is not. The child is gone then."""
     pipes = _Pipes(*posix.pipe(), *posix.pipe())
@@ -260,6 +263,8 @@ def _start_by_fork(
     posix.close(pipes.tell)
     posix.close(pipes.wait)
     try:
+        if assist is not None:
+            assist(child)
         if meanwhile is not None:
             meanwhile()
         outcome = _attend_start(program, accept, pipes)

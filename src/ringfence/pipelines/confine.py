@@ -6,7 +6,7 @@ rule some engine can hold -> launch. Nothing is run below the policy's `minimum`
 
 from __future__ import annotations
 
-from posix import O_CLOEXEC, O_CREAT, O_NOFOLLOW, O_WRONLY, close, open
+from posix import O_CLOEXEC, O_CREAT, O_NOFOLLOW, O_WRONLY, close, geteuid, open
 from sys import platform
 
 from ringfence.enforce import landlock
@@ -14,6 +14,7 @@ from ringfence.enforce import launch as launcher
 from ringfence.enforce import plan as landlock_plan
 from ringfence.enforce.report import accepts, without_engine
 from ringfence.errors import NotEnforcedError
+from ringfence.kernel.namespaces import Mapper
 from ringfence.kernel.probe import capabilities
 from ringfence.model import (
     Access,
@@ -48,6 +49,7 @@ class Attempt(Record):
     engine: str
     confine: Callable[[], EnforcementReport]
     by_thread: bool = False  # all that it does holds for one thread; a user namespace is for a whole process
+    assist: Callable[[int], None] | None = None  # what the child cannot do and its parent can
 
 
 def attempts(
@@ -64,18 +66,20 @@ def attempts(
     kernel = capabilities(("landlock", "seccomp")) if here is None else here
     found = []
     if engine in ("auto", "mounts") and (here is None or (here.userns and here.mount_api)):
-        found.append(Attempt("mounts", lambda: _by_mounts(wanted, cwd, env, kernel)))
+        mapper = None if geteuid() else Mapper()
+        assist = mapper.serve if mapper else None
+        found.append(Attempt("mounts", lambda: _by_mounts(wanted, cwd, env, kernel, mapper), assist=assist))
     if engine in ("auto", "landlock"):
         found.append(Attempt("landlock", lambda: _by_landlock(wanted, kernel), by_thread=True))
     return found
 
 
 def _by_mounts(
-    wanted: Confinement, cwd: str, env: Mapping[str, str], kernel: Capabilities
+    wanted: Confinement, cwd: str, env: Mapping[str, str], kernel: Capabilities, mapper: Mapper | None
 ) -> EnforcementReport:
     from ringfence.enforce import mounts
 
-    return mounts.confine_self(wanted, mounts.Standing(cwd, env), kernel)
+    return mounts.confine_self(wanted, mounts.Standing(cwd, env, mapper=mapper), kernel)
 
 
 def _by_landlock(wanted: Confinement, kernel: Capabilities) -> EnforcementReport:
@@ -194,7 +198,13 @@ def run_confined(
     outcome: launcher.Outcome | None = None
     for attempt in attempts(wanted, cwd, env, engine, here):
         outcome = launcher.launch(
-            program, attempt.confine, accept, ended, prepare, by_thread=attempt.by_thread
+            program,
+            attempt.confine,
+            accept,
+            ended,
+            prepare,
+            by_thread=attempt.by_thread,
+            assist=attempt.assist,
         )
         if not isinstance(outcome, launcher.NotConfined):
             break
