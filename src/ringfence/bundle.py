@@ -284,7 +284,9 @@ class Bundle:
             if name not in fresh and (facts.st_mtime_ns, facts.st_size) != self.table[name][2:4]:
                 continue
             table[name] = (relative, is_package, facts.st_mtime_ns, facts.st_size, *add(codes[name]))
-        known = {name: members for name, (members, *_) in self.groups.items()}
+        # A file that has grown with every way in which modules can come along starts over with those of this process.
+        crowded = sum(end - begin for _, begin, end in self.groups.values()) > _MOST // 4
+        known = {} if crowded else {name: members for name, (members, *_) in self.groups.items()}
         for name, members in {**known, **self.seen}.items():
             # One with a changed source may bring along other modules now: it is seen anew by the next process.
             if all(member in table for member in members) and not fresh.intersection(members):
