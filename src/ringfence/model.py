@@ -79,6 +79,28 @@ class Audience(Choice):
     TEXT = "text"
 
 
+class Mode(Choice):
+    """What a session may use. SAFE: no shell, edits inside the workspace; POWER: a shell too, fenced to it."""
+
+    SAFE = "safe"
+    POWER = "power"
+
+
+class Lane(Choice):
+    """What a session is for. FULL: the whole tool set, the fence is the boundary; REVIEWER: edit tools denied, the
+    shell kept because the gate must be run again, and nothing that it writes lands."""
+
+    FULL = "full"
+    REVIEWER = "reviewer"
+
+
+class Posture(Choice):
+    """Whether a person may approve a call while the session runs."""
+
+    ATTENDED = "attended"
+    UNATTENDED = "unattended"
+
+
 class Strength(Choice):
     """What holds a rule while a program runs."""
 
@@ -105,6 +127,15 @@ SYSTEM_PREFIXES = (
     "/run/wrappers", "/run/opengl-driver", "/var/lib/dpkg", "/var/lib/rpm", "/var/lib/ca-certificates",
     "/var/cache/fontconfig",
 )  # fmt: skip
+
+
+# Kinds of helpers outside that would write on a program's behalf; enforce/control_sockets.py has the sockets of each.
+# Hidden by the mounts engine unless the policy says `unguard = ["helper-docker"]`.
+HELPERS = (
+    "docker", "podman", "containerd", "machines", "service-manager", "system-bus", "session-bus", "multiplexers",
+    "terminals", "editors", "display", "nix", "agents",
+)  # fmt: skip
+HELPER_GUARD = "helper-"
 
 
 class Rule(Record):
@@ -174,6 +205,7 @@ class Policy(Record):
     folders: Folders
     default: Rule
     notes: tuple[str, ...] = ()
+    helpers: tuple[str, ...] = ()  # of HELPERS: those whose sockets stay open
 
 
 class Surroundings(Record):
@@ -267,6 +299,14 @@ class ToolCall(Record):
     uses: tuple[PathUse, ...]
     commands: tuple[str, ...]
     understood: bool  # False: a tool whose input we cannot judge
+
+
+class Reply(Record):
+    """What a hook answers: whole texts for both streams, and the exit status. "" writes nothing."""
+
+    stdout: str
+    stderr: str = ""
+    status: int = 0
 
 
 class Capabilities(Record):
