@@ -136,7 +136,7 @@ def _list_formats() -> int:
 
 
 def _fence(flags: Flags, cwd: str, as_of: str, lexical: bool) -> tuple[Fence, str, str]:
-    """(the fence, the folder relative paths start from, in what way its verdicts are weaker)."""
+    """(the fence, the folder that was named for relative paths or "", in what way its verdicts are weaker)."""
     from ringfence.pipelines.check import fence_here
 
     if as_of or lexical:
@@ -144,7 +144,7 @@ def _fence(flags: Flags, cwd: str, as_of: str, lexical: bool) -> tuple[Fence, st
 
         return absent_fence(flags, cwd, as_of)
     fence, at = fence_here(flags, cwd or None)
-    return fence, at, ""
+    return fence, at if cwd else "", ""
 
 
 def _run(

@@ -226,7 +226,7 @@ class AbsentFence(Fence):
 
 
 def absent_fence(flags: Flags, cwd: str, listing: str) -> tuple[Fence, str, str]:
-    """(the fence, the folder that relative paths start from, in what way it is weaker).
+    """(the fence, the folder that was named for relative paths or "", in what way it is weaker).
 
     `listing` "" means the text alone. The roots that the flags name count as folders that are there; files of policy
     are read from this machine only if `--policy` names one. Raises UsageError for a listing that cannot be read.
@@ -250,7 +250,7 @@ def absent_fence(flags: Flags, cwd: str, listing: str) -> tuple[Fence, str, str]
     home = env.get("HOME") or None
     policy = load(compose.sources(flags, env, here, home, files=flags.policy is not None), locate).policy
     fence = Fence(policy=policy, home=home, env=env, cwd=at)
-    return AbsentFence.over(fence, disk), at, BY_LISTING if listing else BY_TEXT
+    return AbsentFence.over(fence, disk), at if cwd else "", BY_LISTING if listing else BY_TEXT
 
 
 def _absolute(path: str, cwd: str, env: Mapping[str, str]) -> str:

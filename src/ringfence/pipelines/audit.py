@@ -135,7 +135,8 @@ def decisions_on(fence: Fence, call: ToolCall) -> Iterator[Decision]:
     What the hook decides, but for one thing: a command that no text refuses is run inside the fenced shell there, and
     here its text is all there is, so "ask" with a code `opaque.*` stays what it is.
     """
-    from ringfence.pipelines.hook import readings
+    from ringfence.pipelines.calls import inner_text
+    from ringfence.pipelines.judging import readings
 
     count = 0
     for use in call.uses:
@@ -144,7 +145,8 @@ def decisions_on(fence: Fence, call: ToolCall) -> Iterator[Decision]:
             yield fence.check(path, use.op, cwd=call.cwd)
     for text in call.commands:
         count += 1
-        yield of_command(fence.check_command(text, cwd=call.cwd))
+        for cwd in readings(call.cwd, "/"):
+            yield of_command(fence.check_command(inner_text(text), cwd=cwd))
     if not call.understood:
         count += 1
         why = f"what {call.tool} runs cannot be read"

@@ -53,7 +53,7 @@ class _Reader:
     def __init__(self, source: str, options: Options) -> None:
         self.source = source
         self.options = options
-        self.cwd = options.cwd
+        self.cwd = ""
         self.session = ""
         self.seen: set[str] = set()
 
@@ -89,7 +89,7 @@ class _Reader:
         payload = {
             "session_id": self.session,
             "transcript_path": self.options.path,
-            "cwd": self.cwd,
+            "cwd": self.cwd or self.options.cwd,
             "hook_event_name": "BeforeTool",
             "timestamp": text_of(call.get("timestamp")),
             "tool_name": call.get("name"),
