@@ -13,7 +13,7 @@ from tests.support.product import PACKAGE, Product, needs_engine, product_fixtur
 COMMANDS = [
     ("check",), ("explain",), ("policy",), ("policy", "show"), ("policy", "check"), ("policy", "schema"),
     ("policy", "trust"), ("doctor",), ("run",), ("shell",), ("hook",), ("install",), ("uninstall",), ("status",),
-    ("render",), ("launch",), ("completion",),
+    ("render",), ("launch",), ("completion",), ("audit",), ("replay",),
 ]  # fmt: skip
 BOTH = "ringfence: --restrict-paths and --no-restrict-paths contradict each other\n  give one of them\n"
 
