@@ -301,6 +301,14 @@ class ToolCall(Record):
     understood: bool  # False: a tool whose input we cannot judge
 
 
+class Reply(Record):
+    """What a hook answers: whole texts for both streams, and the exit status. "" writes nothing."""
+
+    stdout: str
+    stderr: str = ""
+    status: int = 0
+
+
 class Capabilities(Record):
     """What this kernel offers; a pure input, so that tests can pin it. `landlock` is the ABI, 0 = none."""
 

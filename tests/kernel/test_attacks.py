@@ -81,7 +81,7 @@ def test_attack_works_unfenced_and_not_behind_the_fence(row, who, base):
     if row.since > HERE.landlock:
         pytest.skip(f"this kernel's Landlock cannot stop it: ABI {row.since} does")
     impossible = row.errno_of(who.name if who.uid == 0 else "user")
-    for mode in ("launch", "become"):
+    for mode in ("launch", "thread", "become"):
         told = os.path.join(base, "ws", "report") if row.open_in else None
         fence = Fence(f"{base}/ws", mode=mode, report=told)
         escaped, done = attempt(row, who, base, fence)
@@ -99,7 +99,7 @@ def test_attack_works_unfenced_and_not_behind_the_fence(row, who, base):
 
 @needs_landlock
 @pytest.mark.parametrize("row", EVERYDAY, ids=[row.id for row in EVERYDAY])
-@pytest.mark.parametrize("mode", ["unfenced", "launch", "become"])
+@pytest.mark.parametrize("mode", ["unfenced", "launch", "thread", "become"])
 def test_everyday_work_goes_on(row, mode, who, base):
     reason = missing(row.needs, who, base)
     if reason:

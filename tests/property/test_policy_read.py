@@ -8,8 +8,8 @@ import tomllib
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ringfence import jsonscan
 from ringfence.errors import PolicyError
-from ringfence.policy import jsonscan
 from ringfence.policy.read import read
 from ringfence.policy.schema import KEYS, TABLES
 from ringfence.policy.texts import Layer

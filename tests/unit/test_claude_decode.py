@@ -7,14 +7,16 @@ import json
 import pytest
 
 from ringfence.agents import claude, claude_tools
+from ringfence.agents.fields import ONE, SOME
 from ringfence.agents.strings import MAX_DEPTH, TooMuchError, path_strings
 from ringfence.errors import WireError
-from ringfence.model import Access, ToolCall, Verdict
+from ringfence.model import Access, Reply, ToolCall, Verdict
 
 
 def _decode(tool: str, given: object, **more: object) -> ToolCall:
     payload = {
         "hook_event_name": "PreToolUse",
+        "permission_mode": "default",
         "session_id": "s",
         "cwd": "/w",
         "tool_name": tool,
@@ -56,9 +58,9 @@ def test_every_field_of_every_tool(tool):
     fields = claude_tools.PATHS[tool]
     given = {field: f"/p/{field}" for field, _, _ in fields}
     assert _uses(tool, given) == [(str(op), f"/p/{field}") for field, op, _ in fields]
-    for field, _, required in fields:
+    for field, _, kind in fields:
         less = {key: value for key, value in given.items() if key != field}
-        if required:
+        if kind in (ONE, SOME):
             for wrong in (
                 less,
                 {**less, field: None},
@@ -162,7 +164,7 @@ CALL = ToolCall("claude", "PreToolUse", "s", "/w", "Bash", "", (), ("x",), True)
 )
 @pytest.mark.parametrize("event", sorted(claude.EVENTS))
 def test_a_denial_is_one_ascii_object_that_reads_back(event, reason):
-    text = claude.encode(CALL._replace(event=event), Verdict.DENY, reason)
+    text = claude.encode(CALL._replace(event=event), Verdict.DENY, reason).stdout
     assert text.isascii()
     assert "\n" not in text
     said = json.loads(text)["hookSpecificOutput"]
@@ -173,24 +175,30 @@ def test_a_denial_is_one_ascii_object_that_reads_back(event, reason):
 
 def test_an_allow_is_silence_whatever_the_reason():
     for event in claude.EVENTS:
-        assert claude.encode(CALL._replace(event=event), Verdict.ALLOW, "reason") == ""
+        assert claude.encode(CALL._replace(event=event), Verdict.ALLOW, "reason") == Reply("")
 
 
 def test_a_warning_and_a_verdict_share_one_object():
-    value = json.loads(claude.encode(CALL, Verdict.DENY, "r", warning="w"))
-    assert set(value) == {"hookSpecificOutput", "systemMessage"}
-    assert json.loads(claude.encode(CALL, Verdict.ALLOW, "", warning="w")) == {"systemMessage": "w"}
+    said = claude.encode(CALL, Verdict.DENY, "r", warning="w")
+    assert set(json.loads(said.stdout)) == {"hookSpecificOutput", "systemMessage"}
+    assert (said.stderr, said.status) == ("w", 0)
+    assert json.loads(claude.encode(CALL, Verdict.ALLOW, "", warning="w").stdout) == {"systemMessage": "w"}
 
 
 def test_a_rewritten_command_decides_nothing():
-    value = json.loads(claude.encode(CALL, Verdict.ALLOW, "", command='{"command":"x"}'))
-    assert value == {"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": {"command": "x"}}}
-    assert "updatedInput" not in claude.encode(CALL, Verdict.DENY, "r", command='{"command":"x"}')
+    payload = {"tool_input": {"command": "y", "timeout": 5}}
+    value = json.loads(claude.encode(CALL, Verdict.ALLOW, "", command="x", payload=payload).stdout)
+    assert value == {
+        "hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": {"command": "x", "timeout": 5}}
+    }
+    assert "updatedInput" not in claude.encode(CALL, Verdict.DENY, "r", command="x", payload=payload).stdout
 
 
 @pytest.mark.parametrize("event", ["PreToolUse", "PermissionRequest", "PreSkillShellCommand", "Unknown", ""])
 def test_our_own_failure_has_a_shape_that_blocks(event):
-    said = json.loads(claude.refuse(event, "why"))["hookSpecificOutput"]
+    reply = claude.refuse(event, "why")
+    assert (reply.stderr, reply.status) == ("why", 0)
+    said = json.loads(reply.stdout)["hookSpecificOutput"]
     assert said["hookEventName"] == (event if event in claude.EVENTS else "PreToolUse")
 
 

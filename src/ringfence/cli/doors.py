@@ -49,6 +49,9 @@ def run_help(flags: Flags, report: bool, engine: str, refusals: str, program: tu
 @click.option("--session", metavar="NAME", default="", help="share the temp folder of this session")
 @click.option("--engine", type=click.Choice(ENGINES), default="auto", help="take this engine or none")
 @click.option(
+    "--from", "root", metavar="DIR", default="", help="look for policy files from here, not from the cwd"
+)
+@click.option(
     "--install-as", metavar="PATH", default="", help="write a program that can stand as SHELL, and end"
 )
 @click.option(
@@ -63,6 +66,7 @@ def shell_help(
     shell: str,
     session: str,
     engine: str,
+    root: str,
     install_as: str,
     refusals: str,
     words: tuple[str, ...],
@@ -85,7 +89,7 @@ def shell_help(
 
         write_shell(install_as, flags, shell)
         return 0
-    return start(flags, list(words), shell=shell, name=session, engine=engine, refusals=refusals)
+    return start(flags, list(words), shell=shell, name=session, engine=engine, root=root, refusals=refusals)
 
 
 @click.command("hook", context_settings=_REST)

@@ -22,10 +22,15 @@ from posix import (
     write,
 )
 
+from ringfence.jsonscan import dumps, loads
+from ringfence.pipelines import beneath
+from ringfence.pipelines.aftermath import Watch
+from ringfence.pipelines.placing import exists, placed
+from ringfence.pipelines.session import make_parents
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ringfence.model import Confinement, Policy
-    from ringfence.pipelines.aftermath import Watch
 
 _FOLDER = "pending"
 
@@ -36,9 +41,6 @@ def _folder(policy: Policy) -> str:
 
 def begin(policy: Policy, watch: Watch) -> None:
     """Write the record. A state folder that cannot be written costs only this; the watch itself stands."""
-    from ringfence.pipelines.session import make_parents
-    from ringfence.policy.jsonscan import dumps
-
     folder = _folder(policy)
     if not folder or not policy.restricted:
         return
@@ -91,11 +93,6 @@ def recover(policy: Policy, wanted: Confinement) -> list[str]:
     orphans = [name for name in names if name.isdigit() and int(name) != getpid() and not _lives(int(name))]
     if not orphans:
         return []
-    from ringfence.pipelines import beneath
-    from ringfence.pipelines.aftermath import Watch
-    from ringfence.pipelines.placing import exists, placed
-    from ringfence.policy.jsonscan import loads
-
     said: list[str] = []
     at = beneath.open_folder(folder)
     for name in orphans if at >= 0 else ():

@@ -8,8 +8,8 @@ from __future__ import annotations
 from posix import access
 
 from ringfence.enforce.launch import Program
-from ringfence.errors import EXIT_BUG, EXIT_REFUSED, FenceError
-from ringfence.model import Verdict
+from ringfence.errors import EXIT_BUG, EXIT_REFUSED, FenceError, UsageError
+from ringfence.model import Lane, Mode, Verdict
 from ringfence.pipelines import compose, session
 from ringfence.pipelines.run import fenced_environment, known_engine, prepare, sink_for, start_fenced, utf8
 
@@ -22,7 +22,16 @@ if TYPE_CHECKING:
     from ringfence.pipelines.refusals import Sink
     from ringfence.policy.asked import Flags
 
-_OPTIONS = {"--shell": True, "--session": True, "--install-as": True, "--engine": True, "--refusals": True}
+_OPTIONS = {
+    "--shell": True,
+    "--session": True,
+    "--install-as": True,
+    "--engine": True,
+    "--mode": True,
+    "--lane": True,
+    "--from": True,
+    "--refusals": True,
+}
 _SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/bin/sh")
 _TAKES_VALUE = ("-o", "+o", "-O", "+O", "--rcfile", "--init-file")
 
@@ -45,6 +54,9 @@ def run(words: Sequence[str]) -> int:
             shell=options.get("--shell", ""),
             name=options.get("--session", ""),
             engine=options.get("--engine", "auto"),
+            mode=options.get("--mode", "power"),
+            lane=options.get("--lane", "full"),
+            root=options.get("--from", ""),
             refusals=options.get("--refusals", ""),
         )
     except FenceError as error:
@@ -65,20 +77,29 @@ def start(
     engine: str = "auto",
     said: str = "",
     judged: bool = False,
+    mode: str = "power",
+    lane: str = "full",
+    root: str = "",
     refusals: str = "",
 ) -> int:
     """Run the shell and return its exit status; dies by its signal.
 
+    `root`: where policy files are looked for and relative flags start, if not the working directory.
     `files`: single files it may write beside. `said`: what the agent's model wrote, where the shell's text wraps it.
     `judged`: the agent's hook has read this text already.
     """
     known_engine(engine)
+    review = _reviews(mode, lane)
     env = compose.process_environment()
     cwd = compose.process_cwd()
-    fence = compose.fence_for(flags, env, cwd)
+    fence = compose.fence_for(flags, env, root or cwd)
     outer = session.nested_name(env)
     own = outer or (session.named(name) if name else _session(env))
     policy = session.with_session(fence.policy, own)
+    if review:
+        from ringfence.pipelines.review import read_only
+
+        policy = read_only(policy)
     fence = fence.with_policy(policy)
     program = shell or next((path for path in _SHELLS if access(path, 1)), "/bin/sh")
     text = command_text(words)
@@ -105,6 +126,16 @@ def start(
         files=files,
         sink=sink,
     )
+
+
+def _reviews(mode: str, lane: str) -> bool:
+    """Whether this is the reviewer's shell. Raises UsageError for unknown words, and for a mode that has no shell."""
+    try:
+        if Mode(mode) is Mode.SAFE:
+            raise UsageError("nothing was run: this session is in safe mode, which has no shell")
+        return Lane(lane) is Lane.REVIEWER
+    except ValueError as error:
+        raise UsageError(f"{error}", "--mode safe|power, --lane full|reviewer") from None
 
 
 def _session(env: dict[str, str]) -> str:

@@ -15,9 +15,9 @@ import sys
 from _stat import S_ISDIR, S_ISREG
 
 from ringfence import __version__
+from ringfence.jsonscan import dumps, loads
 from ringfence.model import Access, Located
 from ringfence.policy.frozen import from_plain, to_plain
-from ringfence.policy.jsonscan import dumps, loads
 from ringfence.policy.paths import LIST_SEPARATOR, PathTextError, below, spell
 
 if sys.platform == "win32":

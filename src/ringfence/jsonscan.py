@@ -1,7 +1,7 @@
 """JSON in and out without importing `json`.
 
 The `json` package costs about 5 ms to import (it loads `re`), most of a hook's time. Its C core is importable
-alone; tests/unit/test_policy_jsonscan.py holds both functions equal to `json`. Hot.
+alone; tests/unit/test_jsonscan.py holds both functions equal to `json`. Hot.
 """
 
 from __future__ import annotations

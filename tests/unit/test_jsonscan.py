@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from ringfence.policy import jsonscan
+from ringfence import jsonscan
 
 TEXTS = [
     "null", "true", "0", "-1.5e3", '"x"', '"\\u00e9\\ud83d\\ude00"', '"\\ud800"', "[]", "{}", ' [1, {"a": [2]}] \n',
