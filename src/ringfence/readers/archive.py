@@ -30,10 +30,10 @@ class _Info(tarfile.TarInfo):
     """Remembers whether the end of the archive was met: tarfile takes a cut or garbled archive for one that ends."""
 
     @classmethod
-    def fromtarfile(cls, archive: tarfile.TarFile) -> _Info:  # type: ignore[override]  # the name of an argument
+    def fromtarfile(cls, archive: tarfile.TarFile) -> _Info:
         try:
             return super().fromtarfile(archive)
-        except tarfile.EOFHeaderError:  # a block of zeros (POSIX, ustar)
+        except tarfile.EOFHeaderError:  # type: ignore[attr-defined]  # a block of zeros (POSIX, ustar)
             archive.at_end = True  # type: ignore[attr-defined]  # our own mark
             raise
 
