@@ -28,13 +28,17 @@ READ = [rig for rig in RIGS if rig.name in WHERE]
 
 
 def logged(home: str) -> list[dict]:
-    """What the hook refused, in order."""
+    """What the hook refused, in order; the canaries of `install` are none of the agent's calls."""
     path = os.path.join(home, ".local/state/ringfence/decisions.jsonl")
     if not os.path.exists(path):
         return []
     with open(path, encoding="ascii") as lines:
         rows = [json.loads(line) for line in lines]
-    return [row for row in rows if row["door"] == "hook" and row["verdict"] == "deny"]
+    return [
+        row
+        for row in rows
+        if row["door"] == "hook" and row["verdict"] == "deny" and "canary" not in json.dumps(row)
+    ]
 
 
 @pytest.mark.parametrize("rig", READ, ids=str)
