@@ -26,16 +26,34 @@ _BROKEN = (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMA
            NotImplementedError, RuntimeError)  # fmt: skip
 
 
+class _Info(tarfile.TarInfo):
+    """Remembers whether the end of the archive was met: tarfile takes a cut or garbled archive for one that ends."""
+
+    @classmethod
+    def fromtarfile(cls, archive: tarfile.TarFile) -> _Info:
+        try:
+            return super().fromtarfile(archive)
+        except tarfile.EOFHeaderError:  # type: ignore[attr-defined]  # a block of zeros (POSIX, ustar)
+            archive.at_end = True  # type: ignore[attr-defined]  # our own mark
+            raise
+
+
 def read_tar(source: str, file: IO[bytes], options: Options) -> Iterator[Proposal]:
     """One member after the other. An archive that is cut short or broken ends with a malformed record."""
     planted = Planted()
     number = 0
     try:
-        with tarfile.open(fileobj=file, mode="r|*", encoding="utf-8", errors="surrogateescape") as archive:
+        with tarfile.open(
+            fileobj=file, mode="r|*", encoding="utf-8", errors="surrogateescape", tarinfo=_Info
+        ) as archive:
             for info in archive:
                 number += 1
-                archive.members = []  # type: ignore[attr-defined]  # kept by tarfile for a second reading; flat memory matters more
+                archive.members = []  # type: ignore[attr-defined]  # kept for a second reading
                 yield from uses_of(source, _tar_member(number, info), planted, options)
+            if not getattr(archive, "at_end", False):
+                yield Malformed(
+                    source, number + 1, "the archive has no end here: it is cut short, or garbled"
+                )
     except _BROKEN as error:
         yield Malformed(source, number + 1, f"the archive cannot be read on: {_said(error)}")
 

@@ -7,6 +7,7 @@ mode (`exec` takes JavaScript) commands stand only in the latter. A folder named
 from __future__ import annotations
 
 from ringfence.proposals import CallProposal, CommandProposal, Malformed
+from ringfence.readers.jsliteral import literal_calls
 from ringfence.readers.jsonlines import load
 from ringfence.readers.rows import dict_of, list_of, rows, text_of
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _SHELLS = frozenset(("exec_command", "shell", "local_shell", "container.exec"))
 _INLINE = ("-c", "-lc")
+_IN_SCRIPT = "inside a script of the model"
 # The hook never sees these either: they touch no file.
 _SILENT = frozenset(
     ("update_plan", "request_user_input", "wait", "list_mcp_resources", "list_mcp_resource_templates")
@@ -38,6 +40,7 @@ class _Reader:
         self.cwd = options.cwd
         self.session = ""
         self.seen: set[str] = set()
+        self.told: list[tuple[str, str]] = []  # calls read from scripts whose rows have not come yet
 
     def run(self, blocks: Iterable[bytes]) -> Iterator[Proposal]:
         for row in rows(self.source, blocks):
@@ -58,7 +61,9 @@ class _Reader:
     def _asked(self, line: int, item: dict[str, Any]) -> Iterator[Proposal]:
         kind = item.get("type")
         name, call = text_of(item.get("name")), text_of(item.get("call_id") or item.get("id"))
-        if kind == "custom_tool_call":
+        if kind == "custom_tool_call" and name == "exec":
+            yield from self._script(line, call, text_of(item.get("input")))
+        elif kind == "custom_tool_call":
             self.seen.add(call)
             field = "command" if name == "apply_patch" else "input"
             yield self._call(line, call, name, {field: item.get("input")}, self.cwd)
@@ -87,6 +92,29 @@ class _Reader:
             elif name not in _SILENT:
                 yield self._call(line, call, name, given, self.cwd)
 
+    def _script(self, line: int, call: str, text: str) -> Iterator[Proposal]:
+        """Code mode: the hook sees each call inside; here they stand in the script's text, and those that ran in rows
+        of their own. A script that cannot be read whole is said to be one, since a refused call leaves no row."""
+        calls, complete = literal_calls(text)
+        for number, (name, given) in enumerate(calls):
+            own = f"{call}.{number}"
+            if isinstance(given, str) and name == "apply_patch":
+                self.told.append(("apply_patch", given))
+                yield self._call(line, own, name, {"command": given}, self.cwd, _IN_SCRIPT)
+            elif not isinstance(given, dict):
+                complete = complete and given is None
+            elif name in _SHELLS:
+                self.told.append(("Bash", text_of(given.get("cmd", given.get("command")))))
+                yield from self._shell(line, own, given)
+            elif name == "write_stdin":
+                yield from self._fed(line, given)
+            elif name not in _SILENT:
+                yield self._call(line, own, name, given, self.cwd, _IN_SCRIPT)
+        if not complete:
+            yield Malformed(
+                self.source, line, "a script of the model whose calls cannot all be read from its text"
+            )
+
     def _shell(self, line: int, call: str, given: dict[str, Any]) -> Iterator[Proposal]:
         command = given.get("cmd", given.get("command"))
         if isinstance(command, list):
@@ -108,17 +136,26 @@ class _Reader:
         call = text_of(item.get("id"))
         if call in self.seen:
             return
-        note = "ran inside a script of the model"
         if item.get("type") == "CommandExecution":
             command = _text_of_words(list_of(item.get("command")))
             cwd = text_of(item.get("cwd")).removeprefix("file://")
             if command is None:
                 yield Malformed(self.source, line, "a command that ran and is not told")
-            else:
-                yield self._call(line, call, "Bash", {"command": command}, self._at(cwd), note)
+            elif not self._was_told("Bash", command):
+                yield self._call(line, call, "Bash", {"command": command}, self._at(cwd), _IN_SCRIPT)
         elif item.get("type") == "FileChange":
             patch = _as_patch(dict_of(item.get("changes")))
-            yield self._call(line, call, "apply_patch", {"command": patch}, self.cwd, note)
+            if not self._was_told("apply_patch"):
+                yield self._call(line, call, "apply_patch", {"command": patch}, self.cwd, _IN_SCRIPT)
+
+    def _was_told(self, tool: str, text: str | None = None) -> bool:
+        """Whether a script's text told this call, so that it was judged there. Each told call stands for one that ran;
+        patches are told apart by their order, because what ran is written down in other words."""
+        for at, (name, given) in enumerate(self.told):
+            if name == tool and (text is None or given == text):
+                del self.told[at]
+                return True
+        return False
 
     def _at(self, folder: str) -> str:
         return folder if folder.startswith("/") or not folder else f"{self.cwd}/{folder}"

@@ -146,7 +146,7 @@ class _Reader:
     def _names(self, number: int, old: str, new: str) -> Iterator[Proposal]:
         """A pair of --- and +++ lines: of the file that is under way, or of a new one without `diff --git`."""
         if self.file is None or self.file.old or (self.file.new and not self.file.git):
-            yield from self._start(number, git=False)
+            yield from self._start(number - 1, git=False)
         self._file.old, self._file.new = old, new
 
     def _binary(self, number: int, line: str) -> Iterator[Proposal]:
@@ -281,7 +281,7 @@ def _header(text: str, strip: int) -> tuple[str, ...]:
     middle = len(text) // 2
     if len(text) % 2 and text[middle] == " ":
         old, new = text[:middle], text[middle + 1 :]
-        if old.partition("/")[2] == new.partition("/")[2] or old == new:
+        if old == new or (old.partition("/")[2] == new.partition("/")[2] != ""):
             return _stripped(old, new, strip)
     # Two different names: a rename or copy says them again, in lines of their own; without blanks they are clear here.
     parts = text.split(" ")
