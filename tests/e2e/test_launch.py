@@ -90,7 +90,8 @@ class Suite(unittest.TestCase):
 
 def launched(rig, stage, words, calls):
     """The agent run by `ringfence launch`, as an unattended session: there is no terminal."""
-    agent_run.settle(rig, stage)
+    if not all(os.path.exists(stage.fill(path)) for path in rig.files):
+        agent_run.settle(rig, stage)
     program = agent_run.program_of(rig.package, rig.command)
     env = agent_run.agent_env(rig, stage)
     env.pop("PYTHONPATH")

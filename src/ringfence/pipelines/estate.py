@@ -79,7 +79,8 @@ def lay(
         for name in granted:
             os.symlink(os.path.join(base, name), os.path.join(folder, name))
         variables.append((estate.base_var, private))
-        zones.append(Zone(private, Access.WRITE, ZoneKind.SCRATCH, _RULE))
+        if not estate.fixed:
+            zones.append(Zone(private, Access.WRITE, ZoneKind.SCRATCH, _RULE))
     for name in estate.sealed:
         within = next((top for top in granted if name.startswith(top + "/")), None)
         if within is None:

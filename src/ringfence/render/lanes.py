@@ -110,10 +110,12 @@ class Estate(Record):
 
     `base` is its settings folder below the user's home, or the value of `base_var` with `base_tail` behind. It is never
     writable as a whole: it holds credentials and settings that run code. Where the agent cannot live with that, `moved`
-    gives it a private folder of links instead (`inner` below the private home that `base_var` is pointed at; with
-    `siblings` its neighbours are linked too). `kept` are folders below `base` that stay writable and outlive the
-    session; `{slug}` in a name stands for the working directory as Claude Code writes it. `sealed` are names in the
-    private folder, or in a kept one, that stay read-only. `lost` says what that costs.
+    gives it a private folder of links instead: `inner` below the private home that `base_var` is pointed at; with
+    `siblings` its neighbours are linked too; with `fixed` that folder is read-only as well, and holds beforehand what
+    the agent would make.
+    `kept` are folders below `base` that stay writable and outlive the session; `{slug}` in a name stands for the working
+    directory as Claude Code writes it. `sealed` are names in the private folder, or in a kept one, that stay read-only.
+    `lost` says what that costs.
     """
 
     base: str
@@ -122,6 +124,7 @@ class Estate(Record):
     moved: bool = False
     inner: str = ""
     siblings: bool = False
+    fixed: bool = False
     kept: tuple[str, ...] = ()
     sealed: tuple[str, ...] = ()
     grants: tuple[Grant, ...] = ()
