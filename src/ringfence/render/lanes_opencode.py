@@ -147,5 +147,9 @@ def _promises(ask: Ask, at: Places) -> tuple[Promise, ...]:
     why += (
         "the engine holds the session all the same" if at.fenced else "`ringfence status opencode` tries it"
     )
-    found.append(Promise("the plugin is loaded", Held.KERNEL if at.fenced else Held.NONE, why))
+    found.append(
+        Promise(
+            "a session whose plugin does not load is fenced", Held.KERNEL if at.fenced else Held.NONE, why
+        )
+    )
     return tuple(found)
