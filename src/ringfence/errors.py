@@ -53,6 +53,11 @@ class WireError(FenceError):
         self.agent = agent
 
 
+class ForeignError(WireError):
+    """A payload with another agent's shape. No agent's JSON is printed for it: a wrong one would mean "run the tool"
+    to whoever really asks, while exit status 2 with a line on stderr blocks in every agent that reads statuses."""
+
+
 class KernelCallError(FenceError):
     """A system call that failed. `doing` is what it was for, in words."""
 

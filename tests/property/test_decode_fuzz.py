@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ringfence.agents import claude, claude_tools
+from ringfence.agents.fields import ONE
 from ringfence.agents.strings import path_strings
 from ringfence.errors import WireError
 from ringfence.jsonscan import dumps, loads
@@ -59,6 +60,7 @@ PAYLOADS = st.builds(
                 [*sorted(claude.EVENTS), "SessionStart", "PostToolUse", "Tomorrow"]
             ),
             "cwd": st.sampled_from(["/", "/w", "w", ""]),
+            "permission_mode": st.just("default"),
             "tool_name": TOOLS,
             "tool_input": INPUTS,
         }
@@ -104,12 +106,13 @@ def test_a_path_that_a_required_field_names_is_never_lost(payload):
     fields = claude_tools.PATHS[call.tool]
     given_input = payload["tool_input"]
     named = {use.path for use in call.uses}
-    for field, _, required in fields:
+    for field, _, kind in fields:
         value = given_input.get(field)
-        if isinstance(value, str):
+        if isinstance(value, str) and (value or kind == ONE):
             assert value in named
-        elif required:
-            assert isinstance(value, list)
+        elif kind == ONE:
+            raise AssertionError(f"{field} was {value!r} and nothing was said")
+        elif isinstance(value, list):
             assert set(value) <= named
 
 

@@ -12,12 +12,14 @@ import subprocess
 
 import pytest
 
-from tests.support.product import PACKAGE, START, TIMEOUT, Done, Product, blocks, product_fixture, rows  # noqa: F401 - a fixture
+from ringfence.agents import registry
+from tests.support.product import PACKAGE, START, TIMEOUT, Done, Product, blocks, product_fixture  # noqa: F401 - a fixture
 
 _DEEP = 100_000
 _GOOD = {
     "session_id": "s",
     "cwd": "/",
+    "permission_mode": "default",
     "hook_event_name": "PreToolUse",
     "tool_name": "Write",
     "tool_input": {"file_path": "/x", "content": ""},
@@ -102,14 +104,10 @@ PAYLOADS = {
     "MCP with a NUL in a path": (_input("mcp__a__b", {"path": "/x\0"}), "ringfence deny [invalid.nul]"),
     "MCP with a long path": (_input("mcp__a__b", {"path": "/" + "x/" * 5000}), _INVALID),
     "MCP with a path in a key": (_input("mcp__a__b", {"file": {"path": "/etc/x"}}), "ringfence deny [outside.write]"),
-    "an event of tomorrow": (_with(hook_event_name="PreToolUseOfTomorrow"), ""),
 }  # fmt: skip
 
 
-KNOWN = {"MCP with a long path": "texts of more than 8192 characters are passed over"}
-
-
-@pytest.mark.parametrize("name", rows(PAYLOADS, KNOWN))
+@pytest.mark.parametrize("name", PAYLOADS)
 def test_a_payload_that_cannot_be_judged_is_refused_in_words(product, name):
     raw, start = PAYLOADS[name]
     done = product.hook(raw)
@@ -154,7 +152,8 @@ def test_without_a_known_agent_the_exit_status_blocks(product, name):
     done = product.run("hook", *NO_AGENT[name], stdin=_with())
     assert done.status == 2
     assert done.out == b""
-    assert done.complaint == _PREFIX + "name the agent whose hook this is, one of: claude\n"
+    known = ", ".join(registry.ROWS)
+    assert done.complaint == _PREFIX + f"name the agent whose hook this is, one of: {known}\n"
 
 
 WORDS = {

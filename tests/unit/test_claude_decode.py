@@ -7,6 +7,7 @@ import json
 import pytest
 
 from ringfence.agents import claude, claude_tools
+from ringfence.agents.fields import ONE, SOME
 from ringfence.agents.strings import MAX_DEPTH, TooMuchError, path_strings
 from ringfence.errors import WireError
 from ringfence.model import Access, Reply, ToolCall, Verdict
@@ -15,6 +16,7 @@ from ringfence.model import Access, Reply, ToolCall, Verdict
 def _decode(tool: str, given: object, **more: object) -> ToolCall:
     payload = {
         "hook_event_name": "PreToolUse",
+        "permission_mode": "default",
         "session_id": "s",
         "cwd": "/w",
         "tool_name": tool,
@@ -56,9 +58,9 @@ def test_every_field_of_every_tool(tool):
     fields = claude_tools.PATHS[tool]
     given = {field: f"/p/{field}" for field, _, _ in fields}
     assert _uses(tool, given) == [(str(op), f"/p/{field}") for field, op, _ in fields]
-    for field, _, required in fields:
+    for field, _, kind in fields:
         less = {key: value for key, value in given.items() if key != field}
-        if required:
+        if kind in (ONE, SOME):
             for wrong in (
                 less,
                 {**less, field: None},

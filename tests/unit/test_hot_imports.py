@@ -12,6 +12,8 @@ import sys
 
 import pytest
 
+from ringfence.agents import registry
+from tests.support import dialects
 from tests.support.product import HAS_MOUNTS, TIMEOUT, Product, needs_engine, product_fixture  # noqa: F401 - a fixture
 
 # Small or built into the interpreter: `_ctypes` is the one that costs (a millisecond), and only doors that call the
@@ -60,14 +62,26 @@ READING = {
 }  # fmt: skip
 OURS = {
     "hook": COMMON
-    | {"agents", "agents.claude", "agents.claude_tools", "agents.registry", "agents.strings"}
-    | {"pipelines.hook", "pipelines.judging"},
+    | {"agents", "agents.fields", "agents.registry", "agents.strings", "pipelines.hook", "pipelines.judging"},
     "run": COMMON | ENGINE,
     "shell": COMMON | ENGINE | READING,
 }
 
 
-def _loaded(words: list, stdin: bytes, product: Product) -> set[str]:
+# Of all dialects, only the named agent's own is loaded.
+DIALECTS = {
+    "claude": {"agents.claude", "agents.claude_tools"},
+    "codex": {"agents.codex", "agents.patches"},
+    "gemini": {"agents.gemini"},
+    "opencode": {"agents.opencode", "agents.patches", "agents.shim"},
+    "pi": {"agents.pi", "agents.shim"},
+    "cursor": {"agents.cursor", "agents.patches"},
+    "copilot": {"agents.copilot", "agents.patches"},
+    "qwen": {"agents.qwen"},
+}
+
+
+def _loaded(words: list, stdin: bytes, product: Product, *, quiet: bool = True) -> set[str]:
     """Every module that the process itself loads, by `-X importtime`; what it starts does not count."""
     done = subprocess.run(
         [words[0], "-X", "importtime", *words[1:]],
@@ -78,7 +92,7 @@ def _loaded(words: list, stdin: bytes, product: Product) -> set[str]:
         timeout=TIMEOUT,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout == b""
+    assert done.stdout == b"" or not quiet
     lines = [line.split(b"|") for line in done.stderr.splitlines()]
     assert all(len(parts) == 3 for parts in lines), done.stderr
     return {parts[2].strip().decode() for parts in lines} - {"imported package"}
@@ -118,8 +132,24 @@ def test_the_hook(product, bare, name):
     _loaded(words, raw, product)  # the first call compiles the policy and keeps it
     ours, foreign = _split(_loaded(words, raw, product), bare)
     assert foreign <= FOREIGN["hook"]
-    assert ours <= OURS["hook"] | {"resolve.walk", "resolve.names"}
+    assert ours <= OURS["hook"] | DIALECTS["claude"] | {"resolve.walk", "resolve.names"}
     assert {"pipelines.hook", "agents.claude", "policy.snapshot"} <= ours
+
+
+def test_each_agent_has_its_list():
+    assert set(DIALECTS) == set(registry.ROWS)
+
+
+@pytest.mark.parametrize("agent", DIALECTS)
+def test_the_hook_of_each_agent_loads_its_own_module_alone(product, bare, agent):
+    product.write("ws/a", "x")
+    raw = json.dumps(dialects.write(agent, product.ws, "a")).encode()
+    words = product.words("hook", agent, "--workspace", product.ws)
+    _loaded(words, raw, product, quiet=False)
+    ours, foreign = _split(_loaded(words, raw, product, quiet=False), bare)
+    assert foreign <= FOREIGN["hook"]
+    assert ours <= OURS["hook"] | DIALECTS[agent] | {"resolve.walk", "resolve.names"}
+    assert DIALECTS[agent] <= ours
 
 
 @needs_engine

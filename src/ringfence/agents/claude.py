@@ -10,8 +10,7 @@ from __future__ import annotations
 from _json import encode_basestring_ascii as quoted
 
 from ringfence.agents import claude_tools as tools
-from ringfence.agents.strings import TooMuchError, path_strings
-from ringfence.errors import WireError
+from ringfence.agents import fields
 from ringfence.jsonscan import dumps
 from ringfence.model import Access, Op, PathUse, Reply, ToolCall, Verdict
 
@@ -30,105 +29,65 @@ ROUTES = ("prefix", "rewrite")
 # Modes in which nobody is asked (agents that approve by themselves). `auto` asks a classifier, not a person.
 UNATTENDED = frozenset(("bypassPermissions", "dontAsk", "auto"))
 AUTO_APPROVING = frozenset(("bypassPermissions", "auto"))
+_DROID = frozenset(
+    ("off", "spec", "auto-low", "auto-medium", "auto-high")
+)  # Factory Droid's permission modes
+_OWN = frozenset(("permission_mode", "transcript_path", "tool_use_id"))
 _MAX_TEXT = 9_000  # Claude caps hook strings at 10,000 characters
 
 
 def decode(payload: object, exists: Callable[[str], bool]) -> ToolCall:
     """One hook payload. Raises WireError for anything that is not one, naming the field."""
-    if not isinstance(payload, dict):
-        raise WireError(NAME, "the hook's payload is not a JSON object")
-    event = _text(payload, "hook_event_name")
-    session = _text(payload, "session_id", required=False)
-    cwd = _text(payload, "cwd", required=event in EVENTS)
-    mode = _text(payload, "permission_mode", required=False)
+    found = fields.record(NAME, payload)
+    fields.no_other(NAME, found)
+    event = fields.text(NAME, found, "hook_event_name")
+    session = fields.text(NAME, found, "session_id", required=False)
+    mode = fields.text(NAME, found, "permission_mode", required=False)
     if event not in EVENTS:
-        if "tool_input" in payload and event not in AFTER_EVENTS:
-            raise WireError(
-                NAME, f"{event} is no hook event that is known here, and it carries a tool's input"
+        if "tool_input" in found and event not in AFTER_EVENTS:
+            raise fields.foreign(
+                NAME, f"it carries a tool's input under the event {event}, which is not known here"
             )
+        cwd = fields.text(NAME, found, "cwd", required=False)
         return ToolCall(NAME, event, session, cwd, "", mode, (), (), True)
-    if cwd[:1] != "/":
-        raise WireError(NAME, f"the hook's `cwd` is not an absolute path: {cwd!r}")
-    tool = _text(payload, "tool_name")
-    given = payload.get("tool_input")
-    if not isinstance(given, dict):
-        raise WireError(NAME, f"the `tool_input` of {tool} is not a JSON object")
+    cwd = fields.folder(NAME, found)
+    tool = fields.text(NAME, found, "tool_name")
+    if (
+        mode in _DROID
+        or ("timestamp" in found and not mode)
+        or not (_OWN.intersection(found) or _is_known(tool))
+    ):
+        raise fields.foreign(
+            NAME, "every call of Claude Code says its `permission_mode` or `transcript_path`"
+        )
+    given = fields.given(NAME, tool, found)
     uses, commands, understood = _uses(tool, given, exists)
     return ToolCall(NAME, event, session, cwd, tool, mode, uses, commands, understood)
 
 
-def _text(payload: Mapping[str, object], key: str, required: bool = True) -> str:
-    value = payload.get(key)
-    if value is None and not required:
-        return ""
-    if not isinstance(value, str) or (required and not value):
-        raise WireError(NAME, f"the hook's payload has no usable `{key}`")
-    return value
+def _is_known(tool: str) -> bool:
+    """Whether Claude Code has a tool of that name: what tells a payload that says nothing else from Kiro's."""
+    tables = (tools.PATHS, tools.COMMANDS, tools.CODE, tools.NO_PATHS, tools.READERS, ("Glob",))
+    return tool.startswith("mcp__") or any(tool in table for table in tables)
 
 
 def _uses(
     tool: str, given: Mapping[str, object], exists: Callable[[str], bool]
 ) -> tuple[tuple[PathUse, ...], tuple[str, ...], bool]:
     if tool in tools.COMMANDS:
-        field = tools.COMMANDS[tool]
-        if tool == "Monitor" and field not in given:
+        if tool == "Monitor" and tools.COMMANDS[tool] not in given:
             return (), (), True  # it watches a websocket; nothing is run
-        command = given.get(field)
-        if not isinstance(command, str):
-            raise WireError(NAME, f"the `{field}` of {tool} is not a text")
-        return (), (command,), True
+        return (), (fields.command(NAME, tool, given, tools.COMMANDS[tool]),), True
     if tool in tools.CODE:
         return (), (), False
     if tool == "Glob":
-        return _glob_uses(given), (), True
+        return fields.glob_uses(NAME, tool, given, "path", "pattern"), (), True
     if tool in tools.PATHS:
-        return _field_uses(tool, given), (), True
+        return fields.field_uses(NAME, tool, given, tools.PATHS[tool]), (), True
     if tool in tools.NO_PATHS:
         return (), (), True
     op = Op.READ if tool in tools.READERS else Op.WRITE
-    try:
-        found = tuple(PathUse(op, path, key) for key, path in path_strings(given, exists))
-    except TooMuchError as error:
-        raise WireError(NAME, f"the input of {tool} cannot be judged: {error}") from error
-    return found, (), True
-
-
-def _field_uses(tool: str, given: Mapping[str, object]) -> tuple[PathUse, ...]:
-    uses = []
-    for field, op, required in tools.PATHS[tool]:
-        value = given.get(field)
-        if value is None and not required:
-            continue
-        values = value if isinstance(value, list) else [value]
-        if not values and required:
-            raise WireError(NAME, f"the `{field}` of {tool} names no path")
-        for item in values:
-            if not isinstance(item, str):
-                raise WireError(NAME, f"the `{field}` of {tool} is not a path")
-            uses.append(PathUse(op, item, field))
-    return tuple(uses)
-
-
-def _glob_uses(given: Mapping[str, object]) -> tuple[PathUse, ...]:
-    """A search below `path` for `pattern`; both arrive raw, and the pattern may be absolute or climb by `..`."""
-    folder = given.get("path")
-    pattern = given.get("pattern")
-    if not isinstance(pattern, str) or not (folder is None or isinstance(folder, str)):
-        raise WireError(NAME, "the `pattern` or `path` of Glob is not a text")
-    uses = [PathUse(Op.READ, folder, "path")] if folder else []
-    # Up to the last `..`, wildcards standing as names: `*/../../x` climbs out whatever the star matches.
-    names = pattern.split("/")
-    climbs = max((i for i, n in enumerate(names) if n == ".."), default=-1)
-    wild = next((i for i, n in enumerate(names) if any(c in n for c in "*?[{")), len(names))
-    keep = max(climbs + 1, wild)
-    base = "/".join(names[:keep])
-    if pattern.startswith("/") and not base:
-        base = "/"
-    if base:
-        uses.append(
-            PathUse(Op.READ, base if base[0] in "/~" or not folder else f"{folder}/{base}", "pattern")
-        )
-    return tuple(uses) or (PathUse(Op.READ, ".", "pattern"),)
+    return fields.string_uses(NAME, tool, given, exists, op), (), True
 
 
 def scratch(

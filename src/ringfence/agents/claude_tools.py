@@ -5,6 +5,7 @@ Source: Claude Code 2.1.332 and the tool types of its SDK 0.3.332; old names are
 
 from __future__ import annotations
 
+from ringfence.agents.fields import MANY, MAY, ONE
 from ringfence.model import Op
 
 TYPE_CHECKING = False
@@ -13,20 +14,20 @@ if TYPE_CHECKING:
 
 READ, WRITE = Op.READ, Op.WRITE
 
-# tool -> (field, op, required). A required field that is missing is a payload we do not understand: refused.
-PATHS: Mapping[str, tuple[tuple[str, Op, bool], ...]] = {
-    "Read": (("file_path", READ, True),),
-    "Write": (("file_path", WRITE, True),),
-    "Edit": (("file_path", WRITE, True),),
-    "MultiEdit": (("file_path", WRITE, True),),
-    "NotebookEdit": (("notebook_path", WRITE, True),),
-    "NotebookRead": (("notebook_path", READ, True),),
-    "LS": (("path", READ, True),),
-    "Grep": (("path", READ, False),),
-    "EnterWorktree": (("path", WRITE, False),),
-    "Workflow": (("scriptPath", READ, False),),
-    "Artifact": (("file_path", READ, False), ("file_paths", READ, False), ("out_dir", WRITE, False)),
-    "Projects": (("local_path", READ, False),),
+# tool -> (field, op, how it is read; see fields.py)
+PATHS: Mapping[str, tuple[tuple[str, Op, str], ...]] = {
+    "Read": (("file_path", READ, ONE),),
+    "Write": (("file_path", WRITE, ONE),),
+    "Edit": (("file_path", WRITE, ONE),),
+    "MultiEdit": (("file_path", WRITE, ONE),),
+    "NotebookEdit": (("notebook_path", WRITE, ONE),),
+    "NotebookRead": (("notebook_path", READ, ONE),),
+    "LS": (("path", READ, ONE),),
+    "Grep": (("path", READ, MAY),),
+    "EnterWorktree": (("path", WRITE, MAY),),
+    "Workflow": (("scriptPath", READ, MAY),),
+    "Artifact": (("file_path", READ, MAY), ("file_paths", READ, MANY), ("out_dir", WRITE, MAY)),
+    "Projects": (("local_path", READ, MAY),),
 }
 
 # tool -> field of the command text. Run by a shell that an engine can hold.

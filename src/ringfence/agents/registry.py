@@ -48,6 +48,13 @@ ROWS: Mapping[str, Row] = {
                 ),
             ),
         ),
+        Row("codex", "Codex CLI", "codex", "codex"),
+        Row("gemini", "Gemini CLI", "gemini", "gemini", "GEMINI_PROJECT_DIR"),
+        Row("opencode", "OpenCode", "opencode", "opencode"),
+        Row("pi", "Pi", "pi", "pi"),
+        Row("cursor", "Cursor", "cursor", "cursor-agent", "CURSOR_PROJECT_DIR"),
+        Row("copilot", "Copilot CLI", "copilot", "copilot", "COPILOT_PROJECT_DIR"),
+        Row("qwen", "Qwen Code", "qwen", "qwen", "QWEN_PROJECT_DIR"),
     )
 }
 

@@ -16,7 +16,7 @@ _PATH_WORDS = (
     "folders", "cwd", "root", "roots", "dest", "destination", "target", "output", "source", "uri", "location",
 )  # fmt: skip
 _LIMIT = 10_000  # strings looked at in one call; more is refused by the caller
-_LONGEST = 8192  # characters; longer than any path
+_LONGEST = 8192  # characters; longer than any path that is written without a purpose
 _LINES = 4  # a name may hold a line break; a text under the key `output` has many
 MAX_DEPTH = 40
 
@@ -55,10 +55,10 @@ def _strings(value: object, key: str, depth: int, budget: list[int]) -> Iterator
 
 
 def _as_path(key: str, text: str, exists: Callable[[str], bool]) -> str | None:
-    if not text or len(text) > _LONGEST:
+    if not text or (len(text) > _LONGEST and not _is_long_path(text)):
         return None
     if text.startswith("file://"):
-        return _from_uri(text)
+        return from_uri(text)
     if "://" in text.partition(" ")[0]:
         return None
     named = key.lower().replace("-", "_").endswith(_PATH_WORDS)
@@ -81,7 +81,12 @@ def _is_one_name(text: str) -> bool:
     return text.count("\n") < _LINES
 
 
-def _from_uri(text: str) -> str:
+def _is_long_path(text: str) -> bool:
+    """Whether a text that no system call would take is a path all the same: programs fold `x/../` before they open."""
+    return "/" in text and not any(c in text for c in ' \n\t"{}();')
+
+
+def from_uri(text: str) -> str:
     """The path of a `file:` URI (RFC 8089): percent escapes decoded, an empty or local host dropped."""
     rest = text[len("file://") :]
     host, slash, tail = rest.partition("/")

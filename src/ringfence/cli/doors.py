@@ -42,11 +42,14 @@ def run_help(flags: Flags, report: bool, engine: str, program: tuple[str, ...]) 
 @click.option("--session", metavar="NAME", default="", help="share the temp folder of this session")
 @click.option("--engine", type=click.Choice(ENGINES), default="auto", help="take this engine or none")
 @click.option(
+    "--from", "root", metavar="DIR", default="", help="look for policy files from here, not from the cwd"
+)
+@click.option(
     "--install-as", metavar="PATH", default="", help="write a program that can stand as SHELL, and end"
 )
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 def shell_help(
-    flags: Flags, shell: str, session: str, engine: str, install_as: str, words: tuple[str, ...]
+    flags: Flags, shell: str, session: str, engine: str, root: str, install_as: str, words: tuple[str, ...]
 ) -> int:
     """A shell inside the fence: -c TEXT, -lc TEXT, a script file, or standard input.
 
@@ -66,7 +69,7 @@ def shell_help(
 
         write_shell(install_as, flags, shell)
         return 0
-    return start(flags, list(words), shell=shell, name=session, engine=engine)
+    return start(flags, list(words), shell=shell, name=session, engine=engine, root=root)
 
 
 @click.command("hook", context_settings=_REST)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from _thread import allocate_lock, start_new_thread
 from posix import _exit, read
 
-from ringfence.errors import EXIT_USAGE, FenceError, UsageError, WireError
+from ringfence.errors import EXIT_USAGE, FenceError, ForeignError, UsageError, WireError
 from ringfence.model import Lane, Mode, Posture, Reply, Verdict
 from ringfence.pipelines.say import complain, reason, write_all
 
@@ -38,6 +38,7 @@ _OPTIONS = {
     "--mode": True,
     "--lane": True,
     "--posture": True,
+    "--fenced": False,
 }
 
 UNFENCED = (
@@ -55,15 +56,18 @@ def run(words: Sequence[str]) -> int:
     """
     event = [_event_of(words)]
     turns: list[LockType] = []
+    agent = words[0] if words else ""
     try:
         return _answer(words, event, turns)
     except (FenceError, ValueError) as error:
         why = f"ringfence refused this call, because it could not judge it: {error}"
+        if isinstance(error, ForeignError):
+            agent = ""  # whoever asks does not read the named agent's answers
     except BaseException as error:  # noqa: BLE001 - our own bug must not run the tool
         why = f"ringfence refused this call, because ringfence itself failed: {type(error).__name__}: {error}"
     if turns and not turns[0].acquire(blocking=False):
         _wait_for_the_end()
-    return _refuse(words[0] if words else "", event[0], why)
+    return _refuse(agent, event[0], why)
 
 
 def _event_of(words: Sequence[str]) -> str:
@@ -133,6 +137,7 @@ def _terms(options: dict[str, str]) -> Terms:
         _choice(Lane, "--lane", options.get("--lane", "full")),
         None if posture is None else _choice(Posture, "--posture", posture),
         options.get("--launcher", ""),
+        "--fenced" in options,
     )
 
 

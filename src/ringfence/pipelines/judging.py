@@ -30,6 +30,7 @@ class Terms(Record):
     lane: Lane = Lane.FULL
     posture: Posture | None = None
     launcher: str = ""
+    fenced: bool = False
 
 
 def judge_call(
@@ -44,7 +45,7 @@ def judge_call(
     for text in call.commands:
         decision, rewritten = _judge_command(dialect, fence, call, text, terms, flags)
         decisions.append(decision)
-    if not call.understood:
+    if not call.understood and not _is_inside(fence, terms):
         why = f"what {call.tool} runs cannot be read, and no engine of the fence stands around it"
         decisions.append(_opaque(fence.policy, why, "opaque.no-engine"))
     if not decisions:
@@ -107,45 +108,71 @@ def _judge_command(
     held = fence.policy.restricted or fence.holds_anything() or terms.lane is Lane.REVIEWER
     if not held:
         return Decision(Verdict.ALLOW, "allow.unfenced", "", fence.policy.default, "nothing is fenced"), ""
-    read = fence.check_command(text, cwd=call.cwd)
-    if read.verdict is Verdict.DENY:
-        worst = fence.worst(read.uses)
-        return (worst if worst.verdict is Verdict.DENY else _read_decision(read)), ""
+    wrapped = fenced_text(fence, call, text, terms, flags)
+    said = text if wrapped is None else wrapped
+    reads = [fence.check_command(said, cwd=cwd) for cwd in readings(call.cwd, "/")]
+    for read in reads:
+        if read.verdict is Verdict.DENY:
+            worst = fence.worst(read.uses)
+            return (worst if worst.verdict is Verdict.DENY else _read_decision(read)), ""
     engine = Decision(Verdict.ALLOW, "allow.engine", "", _ENGINE, "runs inside the fenced shell")
+    if wrapped is not None or _is_inside(fence, terms):
+        return engine, ""
     route = dialect.route(call, terms.launcher, fence.env)
     if route == "rewrite":
-        return engine, fenced_command(call, text, terms, flags)
+        return engine, fenced_command(fence, call, text, terms, flags)
     if route in ("prefix", "met"):  # met: the same call has come, or will come, to an event that sees to it
         return engine, ""
     if (
-        read.verdict is Verdict.ALLOW
+        all(read.verdict is Verdict.ALLOW for read in reads)
         and fence.policy.minimum is not Strength.KERNEL
         and terms.lane is not Lane.REVIEWER
     ):
-        return _read_decision(read), ""  # the text is all there is, and the policy takes that for enough
-    why = "this command would run outside the fenced shell: the shell prefix of `ringfence install` is not in force"
+        return _read_decision(reads[0]), ""  # the text is all there is, and the policy takes that for enough
+    why = "this command would run outside the fenced shell: nothing of the agent's own leads it there"
     return _opaque(fence.policy, why, "opaque.no-engine"), ""
 
 
-def fenced_command(call: ToolCall, text: str, terms: Terms, flags: Flags) -> str:
-    """One line for the agent's shell that runs `text` inside the fence, under the same terms.
+def _is_inside(fence: Fence, terms: Terms) -> bool:
+    """Whether `launch` put the agent itself inside this very fence: its words say so, and a fence is really there."""
+    return terms.fenced and bool(fence.env.get("RINGFENCE_FENCE"))
+
+
+def fenced_command(fence: Fence, call: ToolCall, text: str, terms: Terms, flags: Flags) -> str:
+    """One line for the agent's shell that runs `text` inside the fence that this hook judged by, under the same lane.
 
     The launcher, where one was installed, carries the flags; else the interpreter is called as the hook itself was.
     """
+    lead = _lead(fence, call, terms, flags)
+    return f"{lead} {quote(text)}"
+
+
+def fenced_text(fence: Fence, call: ToolCall, line: str, terms: Terms, flags: Flags) -> str | None:
+    """The command inside a line that this hook made, if it is exactly that; some agents show it to us again."""
+    lead = _lead(fence, call, terms, flags) + " '"
+    if not line.startswith(lead) or not line.endswith("'"):
+        return None
+    text = line[len(lead) : -1].replace("'\"'\"'", "'")
+    return text if fenced_command(fence, call, text, terms, flags) == line else None
+
+
+def _lead(fence: Fence, call: ToolCall, terms: Terms, flags: Flags) -> str:
+    """Everything but the text. The flags are the hook's own, and pinned: the command may run in any folder."""
     if terms.launcher:
-        return f"{quote(terms.launcher)} {quote(text)}"
+        return quote(terms.launcher)
     from ringfence.pipelines.session import session_name
     from ringfence.pipelines.words import flag_words
 
     package = __file__.rpartition("/")[0].rpartition("/")[0]
     words = [sys.executable, "-I", "-S", f"{package}/start.py", "shell", *flag_words(flags)]
-    if terms.mode is not Mode.POWER:
-        words += ["--mode", terms.mode.value]
+    if fence.policy.restricted and not flags.restrict:
+        words.append("--restrict-paths")  # a policy file that vanishes meanwhile must not open the fence
+    words += ["--from", fence.cwd]
     if terms.lane is not Lane.FULL:
         words += ["--lane", terms.lane.value]
     if call.session:
         words += ["--session", session_name(call.agent, call.session)]
-    return " ".join(word if _is_plain(word) else quote(word) for word in [*words, "-c", text])
+    return " ".join(word if _is_plain(word) else quote(word) for word in [*words, "-c"])
 
 
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./")

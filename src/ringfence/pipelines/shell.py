@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ringfence.pipelines.fence import Fence
     from ringfence.policy.asked import Flags
 
-_OPTIONS = {"--shell": True, "--session": True, "--install-as": True, "--engine": True}
+_OPTIONS = {"--shell": True, "--session": True, "--install-as": True, "--engine": True, "--from": True}
 _SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/bin/sh")
 _TAKES_VALUE = ("-o", "+o", "-O", "+O", "--rcfile", "--init-file")
 
@@ -44,6 +44,7 @@ def run(words: Sequence[str]) -> int:
             shell=options.get("--shell", ""),
             name=options.get("--session", ""),
             engine=options.get("--engine", "auto"),
+            root=options.get("--from", ""),
         )
     except FenceError as error:
         complain(f"ringfence: {error}")
@@ -63,16 +64,18 @@ def start(
     engine: str = "auto",
     said: str = "",
     judged: bool = False,
+    root: str = "",
 ) -> int:
     """Run the shell and return its exit status; dies by its signal.
 
+    `root`: where policy files are looked for and relative flags start, if not the working directory.
     `files`: single files it may write beside. `said`: what the agent's model wrote, where the shell's text wraps it.
     `judged`: the agent's hook has read this text already.
     """
     known_engine(engine)
     env = compose.process_environment()
     cwd = compose.process_cwd()
-    fence = compose.fence_for(flags, env, cwd)
+    fence = compose.fence_for(flags, env, root or cwd)
     outer = session.nested_name(env)
     own = outer or (session.named(name) if name else _session(env))
     policy = session.with_session(fence.policy, own)
