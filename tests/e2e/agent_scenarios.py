@@ -28,6 +28,11 @@ class Row(NamedTuple):
     # Agents whose own tool refuses this without being asked to: the row would say nothing about the fence.
     refused_by: tuple[str, ...] = ()
 
+    @property
+    def by_shell(self) -> bool:
+        """Whether it is a shell's work."""
+        return not self.name.startswith(("write-", "edit-", "notebook", "patch-"))
+
     def of(self, rig: Rig) -> Scenario | None:
         calls = self.calls(rig)
         if calls is None or rig.name in self.refused_by:

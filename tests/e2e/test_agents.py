@@ -48,7 +48,10 @@ def session(tmp_path_factory):
         if fenced and not can_install(rig.name):
             pytest.skip(f"this build has no `ringfence install {rig.name}`")
         stage = make_stage(str(tmp_path_factory.mktemp(f"{rig}-{which}-{fenced}")))
-        scenarios = tuple(one for row in LISTS[which] if (one := row.of(rig)) is not None)
+        rows = [
+            row for row in LISTS[which] if which == "outside" or rig.routes or not (fenced and row.by_shell)
+        ]
+        scenarios = tuple(one for row in rows if (one := row.of(rig)) is not None)
         return play(rig, program, stage, scenarios, fenced=fenced)
 
     def played(rig: Rig, which: str, fenced: bool) -> Session:
@@ -89,6 +92,8 @@ def landed(done: Session, row: Row, scenario: Scenario) -> None:
 @pytest.mark.parametrize(("rig", "row"), cases(INSIDE))
 def test_inside_lands(session, rig, row, fenced):
     scenario = row.of(rig)
+    if fenced and row.by_shell and not rig.routes:
+        pytest.skip(f"{rig.name} has no way into the fenced shell but `launch`")
     done = session(rig, "inside", fenced)
     finished(done, scenario)
     landed(done, row, scenario)
@@ -114,6 +119,6 @@ def test_attack_is_held_and_the_model_is_told_why(session, rig, row):
         assert done.after[path] == done.before[path], (path, done.told(scenario.name))
     told = done.told(scenario.name)
     assert not (scenario.reveals and OUTSIDE_TEXT in told), told
-    name = done.stage.fill(scenario.named or scenario.reaches[0])
-    assert name in told, (name, told)
     assert "ringfence" in told, told
+    name = done.stage.fill(scenario.named or scenario.reaches[0])
+    assert name in told or ("outside the fenced shell" in told and not rig.routes), (name, told)

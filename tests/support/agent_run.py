@@ -119,6 +119,8 @@ class Rig(NamedTuple):
     settings: str = ""
     # Whether `ringfence install` has to find the agent's program (it asks the agent to trust the hook).
     asks_program: bool = False
+    # Whether its hook can put a command into the fenced shell; else only `launch` gives its commands a fence.
+    routes: bool = True
     variant: str = ""
 
     def __str__(self) -> str:
@@ -292,7 +294,7 @@ def prepare(rig: Rig, scenario: Scenario, stage: Stage, program: str, *, fenced:
         own = {name: env[name] for name in rig.env}
         if rig.asks_program:
             own["PATH"] = f"{os.path.dirname(program)}{os.pathsep}{env['PATH']}"
-        install_fence(rig.name, stage, env=own)
+        install_fence(rig.name, stage, env=own, more=("--trust",))
 
 
 def drive(

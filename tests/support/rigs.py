@@ -186,7 +186,7 @@ PI = Rig(
     package="pi",
     command="pi",
     model="fake_chat",
-    argv=("-p", "go", "--provider", "scripted", "--model", "m", "--mode", "json", "--approve"),
+    argv=("-p", "go", "--provider", "scripted", "--model", "m", "--mode", "json"),
     env={"PI_OFFLINE": "1"},
     files={
         "@home@/.pi/agent/models.json": _dump(
@@ -246,6 +246,7 @@ QWEN = Rig(
     ],
     background=lambda command: [Call("run_shell_command", {"command": command, "is_background": True})],
     settings="@ws@/.qwen/settings.json",
+    routes=False,
 )
 
 

@@ -12,6 +12,7 @@ import subprocess
 
 import pytest
 
+from ringfence.agents import registry
 from tests.support.product import PACKAGE, START, TIMEOUT, Done, Product, blocks, product_fixture  # noqa: F401 - a fixture
 
 _DEEP = 100_000
@@ -151,7 +152,8 @@ def test_without_a_known_agent_the_exit_status_blocks(product, name):
     done = product.run("hook", *NO_AGENT[name], stdin=_with())
     assert done.status == 2
     assert done.out == b""
-    assert done.complaint == _PREFIX + "name the agent whose hook this is, one of: claude\n"
+    known = ", ".join(registry.ROWS)
+    assert done.complaint == _PREFIX + f"name the agent whose hook this is, one of: {known}\n"
 
 
 WORDS = {

@@ -50,15 +50,25 @@ def decode(payload: object, exists: Callable[[str], bool]) -> ToolCall:
             )
         cwd = fields.text(NAME, found, "cwd", required=False)
         return ToolCall(NAME, event, session, cwd, "", mode, (), (), True)
-    if mode in _DROID or ("timestamp" in found and not mode) or not _OWN.intersection(found):
+    cwd = fields.folder(NAME, found)
+    tool = fields.text(NAME, found, "tool_name")
+    if (
+        mode in _DROID
+        or ("timestamp" in found and not mode)
+        or not (_OWN.intersection(found) or _is_known(tool))
+    ):
         raise fields.foreign(
             NAME, "every call of Claude Code says its `permission_mode` or `transcript_path`"
         )
-    cwd = fields.folder(NAME, found)
-    tool = fields.text(NAME, found, "tool_name")
     given = fields.given(NAME, tool, found)
     uses, commands, understood = _uses(tool, given, exists)
     return ToolCall(NAME, event, session, cwd, tool, mode, uses, commands, understood)
+
+
+def _is_known(tool: str) -> bool:
+    """Whether Claude Code has a tool of that name: what tells a payload that says nothing else from Kiro's."""
+    tables = (tools.PATHS, tools.COMMANDS, tools.CODE, tools.NO_PATHS, tools.READERS, ("Glob",))
+    return tool.startswith("mcp__") or any(tool in table for table in tables)
 
 
 def _uses(

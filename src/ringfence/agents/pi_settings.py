@@ -41,6 +41,7 @@ export default function (pi) {
       agent: "pi",
       cwd: ctx.cwd,
       mode: ctx.mode,
+      session: ctx.sessionManager?.getSessionId?.(),
       event: {
         type: event.type,
         toolName: event.toolName,

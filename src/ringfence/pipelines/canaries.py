@@ -25,8 +25,13 @@ _CANARY = "ringfence-canary-that-must-not-exist"
 WAIT = 30.0  # seconds for one canary call
 
 
-def canaries(settings: Settings, site: Site, policy: Policy, path: str) -> tuple[Check, ...]:
-    """One write outside and one inside through the hook and the plugin, and a command through the fenced shell."""
+def canaries(
+    settings: Settings, site: Site, policy: Policy, path: str, routes: tuple[str, ...]
+) -> tuple[Check, ...]:
+    """One write outside and one inside through the hook and the plugin, and a command through the fenced shell.
+
+    `routes`: the agent's ways into the fenced shell (Dialect.ROUTES).
+    """
     found = settings.inspect(path)
     if found.wiring is None:
         return (Check("hook", False, "none", found.problem or f"{path} does not call ringfence"),)
@@ -50,9 +55,16 @@ def canaries(settings: Settings, site: Site, policy: Policy, path: str) -> tuple
     if launcher:
         checks.append(_engine([launcher, line], outside, site))
     else:
-        command = settings.rewritten(ask("shell", line))
-        if not command or command == line:
-            why = "the hook does not put the command into the fenced shell"
+        answer = ask("shell", line)
+        command = settings.rewritten(answer)
+        refused_line = settings.denial(answer)
+        if refused_line is not None and not routes:
+            # Nothing of this agent's leads a command into the fence: then none may run at all.
+            checks.append(
+                Check("commands are refused without a fence around them", True, "hook", refused_line)
+            )
+        elif not command or command == line:
+            why = f"the hook does not put the command into the fenced shell: {_short(answer)}"
             checks.append(Check(_ENGINE, False, "none", why))
         else:
             checks.append(_engine(["/bin/sh", "-c", command], outside, site))
@@ -107,11 +119,16 @@ def _short(answer: Answered) -> str:
 def _line(outside: str) -> str:
     """A command that writes inside and tries to write outside.
 
-    Built so that no reading of the text can tell: it is the kernel that must refuse it.
+    Built so that no reading of the text can tell (the name is put through a cipher): it is the kernel that must
+    refuse it.
     """
+    from codecs import encode
+
     from ringfence.pipelines.say import quote
 
-    return f'echo ran > "$TMPDIR/canary" && cat "$TMPDIR/canary"; eval "$(printf ": > %s" {quote(quote(outside))})"'
+    hidden = encode(f": > {quote(outside)}", "rot13")
+    cipher = f"printf %s {quote(hidden)} | tr A-Za-z N-ZA-Mn-za-m"
+    return f'echo ran > "$TMPDIR/canary" && cat "$TMPDIR/canary"; eval "$({cipher})"'
 
 
 def _engine(words: list[str], outside: str, site: Site) -> Check:

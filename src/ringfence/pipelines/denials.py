@@ -4,7 +4,7 @@ Derived from the policy. Paths in the command's output are candidates only; each
 policy refuses it. Ordinary failures are never called refusals of the fence.
 
 What remains: output that went to a pipe or a terminal cannot be read back, so there only the command's own text
-offers candidates, and the wording says "may".
+offers candidates, and the wording says "if"; a text that does not tell gets one line on what holds there.
 """
 
 from __future__ import annotations
@@ -76,6 +76,8 @@ class Watch:
                 return
             found = self._refused(self._written_by_text())
             lead = "if it failed for this reason, that was the fence"
+            if not found:
+                self._say_where()
         elif any(sign in output for sign in signs):
             named = list(_named(output.decode("utf-8", "surrogateescape"), signs))
             found = self._refused(named) or self._refused(self._below_folders(named))
@@ -129,6 +131,18 @@ class Watch:
             if text.startswith("$" + key + "/") or text == "$" + key:
                 text = value + text[len(key) + 1 :]
         return text
+
+    def _say_where(self) -> None:
+        """A command whose text does not tell has failed, and its output cannot be read back: say what holds there."""
+        if self._fence.check_command(self._command, cwd=self._cwd).verdict is not Verdict.ASK:
+            return
+        from ringfence.pipelines.say import complain
+
+        roots = ", ".join(self._fence.policy.workspace)
+        complain(
+            "ringfence: this ran inside the fence: if it failed because a file could not be written, that was the "
+            f"fence, which allows writing below {roots} and $TMPDIR"
+        )
 
     def _say(self, found: list[Decision], lead: str) -> None:
         from ringfence.pipelines.journal import record_command

@@ -43,6 +43,10 @@ def settings_of(agent: str) -> Settings:
     return made
 
 
+def _routes(agent: str) -> tuple[str, ...]:
+    return registry.dialect(registry.ROWS[agent]).ROUTES
+
+
 def install(agent: str, flags: Flags, scope: str, give_trust: bool = False) -> Installed:
     """Write our entries. Raises NotEnforcedError, with everything put back, if the canary is not refused."""
     flags = launchers.absolute_flags(flags)
@@ -68,7 +72,7 @@ def install(agent: str, flags: Flags, scope: str, give_trust: bool = False) -> I
         trust = settings.trust(site, give_trust)
         if trust_path and (after := read_text(trust_path)) != trust_text and after is not None:
             store.remember(trust_path, trust_text, after, lambda old: settings.untrust_text(site, old))
-        checks = canaries(settings, site, policy, path)
+        checks = canaries(settings, site, policy, path, _routes(agent))
     except FenceError:
         _undo(store, ((path, text), (trust_path, trust_text)))
         raise
@@ -134,7 +138,7 @@ def status(agent: str, flags: Flags, scope: str) -> Installed:
         what = "not installed" if found.wiring is None else f"no hook on {', '.join(missing)}"
         hint = f"{what}; run: ringfence install {agent} --workspace DIR --scope {scope}"
         return Installed(path, False, policy.workspace, (Check("hook", False, "none", hint),))
-    checks = (*canaries(settings, site, policy, path), *settings.trusted(site))
+    checks = (*canaries(settings, site, policy, path, _routes(agent)), *settings.trusted(site))
     checks = (*checks, *_surroundings(agent, settings, site))
     return Installed(path, False, policy.workspace, checks, settings.NOTES.get(scope, ""))
 
