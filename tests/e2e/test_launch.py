@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -60,7 +61,18 @@ def rig(request):
 
 @pytest.fixture
 def stage(tmp_path):
-    made = agent_run.make_stage(str(tmp_path))
+    """E2E_UID: as root, run everything as this user instead, outside pytest's own folder, which he may not enter."""
+    uid = os.environ.get("E2E_UID")
+    if uid is None:
+        yield _stage(str(tmp_path), None)
+        return
+    with tempfile.TemporaryDirectory(prefix="ringfence-e2e-") as root:
+        os.chmod(root, 0o755)
+        yield _stage(root, int(uid))
+
+
+def _stage(root, uid):
+    made = agent_run.make_stage(root, uid)
     git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.invalid", "-c", "init.defaultBranch=main"]
     put(f"{made.ws}/code.py", "VALUE = 1\n")
     put(f"{made.ws}/old.txt", "old\n")
@@ -69,6 +81,7 @@ def stage(tmp_path):
     env = {"HOME": made.home, "PATH": agent_run.SYSTEM_PATH, "GIT_CONFIG_NOSYSTEM": "1"}
     for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"]):
         subprocess.run([*git, *words], cwd=made.ws, env=env, check=True)
+    agent_run.plant(made, ())  # hands everything to the stage's user
     return made
 
 
@@ -104,7 +117,7 @@ def launched(rig, stage, words, calls):
         [call.tool, {key: agent_run._filled(stage, given) for key, given in call.input.items()}]
         for call in calls
     ]
-    job = Job(argv, env, stage.ws, script, model=rig.model, timeout=120)
+    job = Job(argv, env, stage.ws, script, model=rig.model, timeout=120, uid=stage.uid)
     outcome = offline.run_offline(job, stage.job)
     model = agent_run.model_of(rig)
     turns = [request for request in outcome.requests if model.offered(request)]
@@ -218,6 +231,7 @@ def test_each_way_changes_a_tree_that_nothing_holds(way, stage):
         ["/bin/bash", "-c", WAYS[way]],
         cwd=stage.ws,
         env={"HOME": stage.home, "PATH": agent_run.SYSTEM_PATH},
+        user=stage.uid,
         check=True,
     )
     assert state(stage.ws) != before
