@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from support.claude_run import Run, Scenario, Stage, run_claude
-from support.fake_anthropic import Call
+from tests.support.claude_run import Run, Scenario, Stage, run_claude
+from tests.support.scripted import Call
 
 pytestmark = pytest.mark.e2e
 

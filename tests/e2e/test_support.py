@@ -9,8 +9,9 @@ import urllib.request
 
 import pytest
 
-from tests.support.fake_anthropic import LAST_WORD, Call, FakeAnthropic
+from tests.support.fake_anthropic import FakeAnthropic
 from tests.support.offline import Job, can_isolate, run_offline
+from tests.support.scripted import LAST_WORD, Call
 
 isolated = pytest.mark.skipif(not can_isolate(), reason="no network namespace to be had")
 ENV = {"PATH": "/usr/bin:/bin", "URL": "{url}"}

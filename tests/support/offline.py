@@ -26,6 +26,10 @@ from typing import Any, NamedTuple
 HERE = os.path.dirname(os.path.abspath(__file__))
 GRACE = 20.0  # seconds the outer half waits beyond the inner half's own limit
 
+# The namespace is the run's own, so the port is always free: agents' config files can name the address beforehand.
+PORT = 4801
+MODEL_URL = f"http://127.0.0.1:{PORT}"
+
 PR_SET_CHILD_SUBREAPER = 36
 PR_CAP_AMBIENT = 47
 PR_CAP_AMBIENT_CLEAR_ALL = 4
@@ -35,7 +39,8 @@ IFF_UP = 0x1
 
 
 class Job(NamedTuple):
-    """What to run. `{url}` in an `env` value or an `argv` word becomes the model's address.
+    """What to run. `{url}` in an `env` value or an `argv` word becomes the model's address
+    (MODEL_URL, which files may name as it stands).
 
     `uid`: run the program as this user (only root can ask). `watch`: seconds to leave descendants alone after the
     program ended, so that a test can see which outlive it.
@@ -242,12 +247,13 @@ def _run_program(job: Job, url: str) -> dict[str, Any]:
 
 
 def _main(order: str, record: str) -> int:
-    sys.path.insert(0, HERE)
+    # Last, so that nothing of ours hides a standard module; `tests.support` must be found as the tests find it.
+    sys.path.append(os.path.dirname(os.path.dirname(HERE)))
     import importlib
 
     with open(order, encoding="utf-8") as given:
         job = Job(**json.load(given))
-    model = importlib.import_module(job.model)
+    model = importlib.import_module(f"tests.support.{job.model}")
     _lo_up()
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
     if os.geteuid() != 0:
@@ -258,7 +264,7 @@ def _main(order: str, record: str) -> int:
 
     signal.signal(signal.SIGTERM, stop)
     try:
-        with model.serve(job.script) as server:
+        with model.serve(job.script, PORT) as server:
             seen = _run_program(job, server.url)
             seen["requests"], seen["unknown"] = server.requests, server.unknown
     finally:

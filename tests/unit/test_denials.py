@@ -118,6 +118,18 @@ def test_without_output_only_a_text_that_writes_is_a_candidate(stage):
     assert stage.after("touch a", None) == []
 
 
+def test_without_output_a_text_that_does_not_tell_gets_one_line_on_what_holds(stage):
+    hidden = 'read -r p < target; echo x > "$p"'
+    stage.after(hidden, None)
+    (line,) = stage.said
+    assert "if it failed because a file could not be written, that was the fence" in line
+    assert f"{stage.base}/ws" in line
+    stage.after(hidden, None, status=0)
+    assert stage.said == []
+    stage.after("grep x f", None)  # a text that tells, and that only reads
+    assert stage.said == []
+
+
 def test_at_most_three_are_named(stage):
     output = "\n".join(f"touch: cannot touch '@/out/{i}': {RO}" for i in range(9))
     assert len(stage.after("x", output)) == 3

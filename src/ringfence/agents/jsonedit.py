@@ -32,8 +32,34 @@ class Node(Record):
     kind: str = "scalar"  # "object" | "array" | "scalar"
 
 
-def parse(text: str) -> tuple[Any, Node]:
-    """The value and its places. Raises JsonTextError with the offset."""
+def blanked(text: str) -> str:
+    """`text` with its comments (`//` to the line's end, `/* */`) turned into blanks of the same length."""
+    made = []
+    at = 0
+    while at < len(text):
+        if text[at] == '"':
+            end = at + 1
+            while end < len(text) and text[end] != '"':
+                end += 2 if text[end] == "\\" else 1
+            end = min(end + 1, len(text))
+            made.append(text[at:end])
+        elif text.startswith("//", at):
+            end = min((i for i in (text.find("\n", at), text.find("\r", at)) if i >= 0), default=len(text))
+            made.append(" " * (end - at))
+        elif text.startswith("/*", at):
+            end = text.find("*/", at + 2)
+            end = len(text) if end < 0 else end + 2
+            made.append(" " * (end - at))
+        else:
+            end = at + 1
+            made.append(text[at])
+        at = end
+    return "".join(made)
+
+
+def parse(text: str, *, comments: bool = False) -> tuple[Any, Node]:
+    """The value and its places. `comments`: those count as blanks. Raises JsonTextError with the offset."""
+    text = blanked(text) if comments else text
     try:
         value = json.loads(text)
         node, _ = _value(text, _skip(text, 0))
@@ -118,9 +144,9 @@ def dump(value: Any, text: str, depth: int) -> str:
     return body.replace("\n", "\n" + unit * depth)
 
 
-def put(text: str, keys: tuple[str, ...], value: Any) -> str:
+def put(text: str, keys: tuple[str, ...], value: Any, *, comments: bool = False) -> str:
     """Set the member at `keys`, making objects on the way; other bytes stay."""
-    _, root = parse(text)
+    _, root = parse(text, comments=comments)
     depth = 0
     node = root
     for depth, key in enumerate(keys):
@@ -129,35 +155,53 @@ def put(text: str, keys: tuple[str, ...], value: Any) -> str:
             rest = keys[depth + 1 :]
             for name in reversed(rest):
                 value = {name: value}
-            return _insert(text, node, depth + 1, f"{json.dumps(key)}: {dump(value, text, depth + 1)}")
+            body = f"{json.dumps(key)}: {dump(value, text, depth + 1)}"
+            return _insert(text, node, depth + 1, body, comments)
         node = nxt
     return text[: node.start] + dump(value, text, depth + 1) + text[node.end :]
 
 
-def append(text: str, keys: tuple[str, ...], value: Any) -> str:
+def append(text: str, keys: tuple[str, ...], value: Any, *, comments: bool = False) -> str:
     """Append to the array at `keys`, making it (and objects on the way) if it is missing."""
-    _, root = parse(text)
+    _, root = parse(text, comments=comments)
     node = find(root, keys)
     if node is None:
-        return put(text, keys, [value])
-    return _insert(text, node, len(keys) + 1, dump(value, text, len(keys) + 1))
+        return put(text, keys, [value], comments=comments)
+    return _insert(text, node, len(keys) + 1, dump(value, text, len(keys) + 1), comments)
 
 
-def _insert(text: str, node: Node, depth: int, body: str) -> str:
+def _insert(text: str, node: Node, depth: int, body: str, comments: bool) -> str:
     pad = "\n" + indent_of(text) * depth
     last = (node.items[-1] if node.items else None) or (node.members[-1][2] if node.members else None)
     if last is None:
+        # What stands between the brackets can only be blanks and comments.
+        kept = text[node.start + 1 : node.end - 1].rstrip(_BLANK) if comments else ""
         return (
-            text[: node.start + 1] + pad + body + "\n" + indent_of(text) * (depth - 1) + text[node.end - 1 :]
+            text[: node.start + 1]
+            + kept
+            + pad
+            + body
+            + "\n"
+            + indent_of(text) * (depth - 1)
+            + text[node.end - 1 :]
         )
+    if comments and (noted := _note_after(text, last.end, node.end)) > last.end:
+        return text[: last.end] + "," + text[last.end : noted] + pad + body + text[noted:]
     if "\n" not in text[node.start : node.end]:
         return text[: last.end] + ", " + body + text[last.end :]
     return text[: last.end] + "," + pad + body + text[last.end :]
 
 
-def drop(text: str, keys: tuple[str, ...], index: int | None = None) -> str:
+def _note_after(text: str, at: int, end: int) -> int:
+    """Where the comments on the rest of this line end; `at` if there are none."""
+    plain = blanked(text)  # a comment over several lines counts as one line there
+    line = min((i for i in (plain.find("\n", at), plain.find("\r", at), end - 1) if i >= 0), default=end - 1)
+    return at + len(text[at:line].rstrip(_BLANK)) if text[at:line].strip(_BLANK) else at
+
+
+def drop(text: str, keys: tuple[str, ...], index: int | None = None, *, comments: bool = False) -> str:
     """Remove the member at `keys`, or the item `index` of the array there, with its comma and line."""
-    _, root = parse(text)
+    _, root = parse(text, comments=comments)
     if index is None:
         holder = find(root, keys[:-1])
         if holder is None:
@@ -173,7 +217,15 @@ def drop(text: str, keys: tuple[str, ...], index: int | None = None) -> str:
     if which < 0:
         return text
     if len(spans) == 1:
-        return text[: holder.start + 1] + text[holder.end - 1 :]
+        kept = text[holder.start + 1 : spans[0][0]] + text[spans[0][1] : holder.end - 1]
+        return text[: holder.start + 1] + (kept if kept.strip(_BLANK) else "") + text[holder.end - 1 :]
     if which > 0:
-        return text[: spans[which - 1][1]] + text[spans[which][1] :]
+        between = _uncommaed(text[spans[which - 1][1] : spans[which][0]]) if comments else ""
+        return text[: spans[which - 1][1]] + between + text[spans[which][1] :]
     return text[: spans[0][0]] + text[spans[1][0] :]
+
+
+def _uncommaed(between: str) -> str:
+    """The comments between two members, without the comma and the blanks behind them."""
+    at = blanked(between).index(",")
+    return (between[:at] + between[at + 1 :]).rstrip(_BLANK)

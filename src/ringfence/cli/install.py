@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ringfence.agents import registry
 from ringfence.cli.options import fence_options, json_option
 from ringfence.cli.output import Out
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from ringfence.pipelines.install import Installed
     from ringfence.policy.asked import Flags
 
-_AGENT = click.argument("agent", type=click.Choice(["claude"]))
+_AGENT = click.argument("agent", type=click.Choice(registry.names()))
 
 
 def _scope(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -25,17 +26,24 @@ def _scope(command: Callable[..., Any]) -> Callable[..., Any]:
         type=click.Choice(["project", "user"]),
         default="project",
         show_default=True,
-        help="project: WORKSPACE/.claude/settings.local.json, read only when Claude Code starts at that very folder; "
-        "user: ~/.claude/settings.json, read wherever it starts",
+        help="project: the workspace's own settings of the agent; user: those in the home folder, read wherever the "
+        "agent starts. docs/install.md has the files",
     )(command)
 
 
 @click.command()
 @fence_options
 @_scope
+@click.option(
+    "--trust",
+    "give_trust",
+    is_flag=True,
+    help="have the agent trust the workspace as a whole, where it reads no project hooks else (Codex, Gemini CLI, Pi): "
+    "other people's settings in it count then too",
+)
 @json_option
 @_AGENT
-def install(flags: Flags, scope: str, as_json: bool, agent: str) -> int:
+def install(flags: Flags, scope: str, give_trust: bool, as_json: bool, agent: str) -> int:
     """Wire the fence into AGENT's own settings, and prove it with a refused canary through what was installed.
 
     Idempotent; other entries of the file stay byte for byte; `uninstall` brings back what stood there.
@@ -43,11 +51,12 @@ def install(flags: Flags, scope: str, as_json: bool, agent: str) -> int:
     \b
     Examples:
       ringfence install claude --workspace .
-      ringfence install claude --workspace ~/src/app --protect ~/src/app-main --scope user
+      ringfence install codex --workspace ~/src/app --protect ~/src/app-main --scope user
+      ringfence install pi --workspace . --trust
     """
     from ringfence.pipelines.install import install as pipeline
 
-    done = pipeline(flags, scope)
+    done = pipeline(agent, flags, scope, give_trust)
     verb = "installed in" if done.changed else "already installed in"
     return _show(done, agent, verb, scope, as_json)
 
@@ -66,7 +75,7 @@ def uninstall(flags: Flags, scope: str, as_json: bool, agent: str) -> int:
     """
     from ringfence.pipelines.install import uninstall as pipeline
 
-    done = pipeline(flags, scope)
+    done = pipeline(agent, flags, scope)
     return _show(done, agent, "removed from" if done.changed else "was not installed in", scope, as_json)
 
 
@@ -84,7 +93,7 @@ def status(flags: Flags, scope: str, as_json: bool, agent: str) -> int:
     """
     from ringfence.pipelines.install import status as pipeline
 
-    return _show(pipeline(flags, scope), agent, "settings:", scope, as_json)
+    return _show(pipeline(agent, flags, scope), agent, "settings:", scope, as_json)
 
 
 def _show(done: Installed, agent: str, verb: str, scope: str, as_json: bool) -> int:
@@ -108,11 +117,6 @@ def _show(done: Installed, agent: str, verb: str, scope: str, as_json: bool) -> 
         if check.ok is None:
             word = out.paint("?   ", "yellow")
         out.lines([f"  {word} {check.name} [{check.strength}]: {check.detail}"])
-    if scope == "project" and done.checks:
-        out.lines(
-            [
-                "  note: project settings are read only when Claude Code starts in that very folder, not below it; "
-                "--scope user holds everywhere"
-            ]
-        )
+    if done.note and done.checks:
+        out.lines([f"  note: {done.note}"])
     return done.status

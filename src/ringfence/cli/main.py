@@ -11,6 +11,7 @@ from ringfence import __version__
 from ringfence.cli.doctor import doctor
 from ringfence.cli.doors import hook_help, run_help, shell_help
 from ringfence.cli.install import install, status, uninstall
+from ringfence.cli.lanes import launch, render
 from ringfence.cli.options import refuse_retired
 from ringfence.cli.policy import policy
 from ringfence.cli.verdicts import check, explain
@@ -73,6 +74,8 @@ for _command in (
     install,
     uninstall,
     status,
+    render,
+    launch,
 ):
     cli.add_command(_command)
 

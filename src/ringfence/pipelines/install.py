@@ -1,23 +1,23 @@
-"""`ringfence install | uninstall | status claude`: wire the hook into the agent's own settings, prove it, undo it.
+"""`ringfence install | uninstall | status AGENT`: wire the hook into the agent's own settings, prove it, undo it.
 
-read the settings -> the new text -> write -> call the hook and the launcher exactly as installed -> keep or put back.
+read the settings -> new text -> write -> have the agent trust it -> call it exactly as installed -> keep or put back.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import subprocess
 
-from ringfence.agents import claude_settings as settings
+from ringfence.agents import registry
+from ringfence.agents.wiring import Site, Wiring, read_text, write_text
 from ringfence.errors import EXIT_OK, EXIT_REFUSED, FenceError, NotEnforcedError, UsageError
-from ringfence.pipelines import compose, launchers
+from ringfence.pipelines import compose, installed_files, launchers
 from ringfence.pipelines.canaries import WAIT, Check, canaries
 from ringfence.pipelines.words import flag_words
 from ringfence.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ringfence.agents.settings import Settings
     from ringfence.model import Policy
     from ringfence.policy.asked import Flags
 
@@ -29,232 +29,200 @@ class Installed(Record):
     changed: bool
     workspace: tuple[str, ...]
     checks: tuple[Check, ...]
+    note: str = ""
 
     @property
     def status(self) -> int:
         return EXIT_OK if all(check.ok is not False for check in self.checks) else EXIT_REFUSED
 
 
-def install(flags: Flags, scope: str) -> Installed:
-    """Write our entries. Raises NotEnforcedError, with the settings put back, if the canary is not refused."""
+def settings_of(agent: str) -> Settings:
+    """The agent's cold module. Raises ImportError for a row without one."""
+    row = registry.ROWS[agent]
+    made: Settings = __import__(f"ringfence.agents.{row.module}_settings", fromlist=("NAME",))
+    return made
+
+
+def _routes(agent: str) -> tuple[str, ...]:
+    return registry.dialect(registry.ROWS[agent]).ROUTES
+
+
+def install(agent: str, flags: Flags, scope: str, give_trust: bool = False) -> Installed:
+    """Write our entries. Raises NotEnforcedError, with everything put back, if the canary is not refused."""
     flags = launchers.absolute_flags(flags)
     env = compose.process_environment()
-    cwd = compose.process_cwd()
     if not flags.workspace:
         raise UsageError(
             "name the workspace that the agent may write",
-            "ringfence install claude --workspace DIR: it is fixed here and never guessed from where a call stands",
+            f"ringfence install {agent} --workspace DIR: it is fixed here and never guessed from where a call stands",
         )
-    fence = compose.fence_for(flags, env, cwd)
-    policy = fence.policy
-    home = env.get("HOME", "")
-    path = _path(scope, policy, home)
-    _refuse_link(path)
-    text = settings.read_text(path)
-    launcher = launchers.claude_path(policy.folders.state, "\0".join(policy.workspace))
-    foreign = _foreign_prefix(policy, home)
-    launchers.write(launcher, launchers.launcher_text("ringfence.pipelines.claude_shell", flag_words(flags)))
-    program, words = launchers.hook_words(settings.NAME, flags, launcher)
-    new = settings.install_text(path, text, settings.Wiring(program, words, "" if foreign else launcher))
+    settings, site, policy = _open(agent, flags, scope, env)
+    path = settings.settings_path(scope, site.workspace, site.home, site.env)
+    trust_path = settings.trust_file(site)
+    for one in filter(None, (path, trust_path)):
+        _refuse_link(one)
+    text, trust_text = read_text(path), read_text(trust_path) if trust_path else None
+    wiring, foreign = _wiring(agent, settings, site, policy, flags)
+    new = settings.install_text(path, text, wiring)
+    store = installed_files.Store(policy.folders.state)
     if new != text:
-        _remember(policy, path, text, new)
-        _write(path, new)
-    checks = canaries(policy, path, env)
-    if foreign:
-        checks = (*checks, Check("shell prefix", True, "kernel", foreign))
+        store.remember(path, text, new, lambda old: settings.uninstall_text(path, old))
+        write_text(path, new)
+    try:
+        trust = settings.trust(site, give_trust)
+        if trust_path and (after := read_text(trust_path)) != trust_text and after is not None:
+            store.remember(trust_path, trust_text, after, lambda old: settings.untrust_text(site, old))
+        checks = canaries(settings, site, policy, path, _routes(agent))
+    except FenceError:
+        _undo(store, ((path, text), (trust_path, trust_text)))
+        raise
     failed = [check for check in checks if check.ok is False]
     if failed:
-        if new != text:
-            _put_back(path, text)
+        _undo(store, ((path, text), (trust_path, trust_text)))
         why = "; ".join(f"{check.name}: {check.detail}" for check in failed)
         raise NotEnforcedError(
             f"the hook as installed does not hold, so {path} was put back: {why}", "ringfence doctor"
         )
-    return Installed(path, new != text, policy.workspace, (*checks, *_surroundings(policy, home, env)))
+    if foreign:
+        checks = (*checks, Check("shell prefix", True, "kernel", foreign))
+    checks = (*checks, *trust, *_surroundings(agent, settings, site))
+    return Installed(path, new != text, policy.workspace, checks, settings.NOTES.get(scope, ""))
 
 
-def uninstall(flags: Flags, scope: str) -> Installed:
+def _undo(store: installed_files.Store, files: tuple[tuple[str, str | None], ...]) -> None:
+    """Every file as it was before this install, whoever of us wrote to it."""
+    for path, text in files:
+        if path and read_text(path) != text:
+            store.put_back(path, text)
+
+
+def uninstall(agent: str, flags: Flags, scope: str) -> Installed:
     """Take our entries out; the file becomes what it was before, byte for byte, unless others changed it since."""
     env = compose.process_environment()
-    policy = compose.fence_for(launchers.absolute_flags(flags), env, compose.process_cwd()).policy
-    path = _path(scope, policy, env.get("HOME", ""))
-    _refuse_link(path)
-    text = settings.read_text(path)
-    if text is None:
-        return Installed(path, False, policy.workspace, ())
+    settings, site, policy = _open(agent, launchers.absolute_flags(flags), scope, env)
+    path = settings.settings_path(scope, site.workspace, site.home, site.env)
+    store = installed_files.Store(policy.folders.state)
     found = settings.inspect(path)
-    known, before = _remembered(policy, path, text)
-    new = before if known else settings.uninstall_text(path, text)
+    changed = _take_out(store, path, lambda text: settings.uninstall_text(path, text))
+    if changed and (trust_path := settings.trust_file(site)):
+        _take_out(store, trust_path, lambda text: settings.untrust_text(site, text))
+    if changed and found.wiring is not None and launchers.is_launcher(found.wiring.launcher):
+        installed_files.remove(found.wiring.launcher)
+    return Installed(path, changed, policy.workspace, ())
+
+
+def _take_out(store: installed_files.Store, path: str, without: installed_files.Without) -> bool:
+    text = read_text(path)
+    if text is None:
+        return False
+    _refuse_link(path)
+    known, before = store.remembered(path, text)
+    new = before if known else without(text)
     if new == text:
-        return Installed(path, False, policy.workspace, ())
-    _put_back(path, new)
-    _forget(policy, path)
-    if found.wiring is not None and settings.is_launcher(found.prefix):
-        _remove(found.prefix)
-    return Installed(path, True, policy.workspace, ())
+        return False
+    store.put_back(path, new or None if not known else new)
+    store.forget(path)
+    return True
 
 
-def status(flags: Flags, scope: str) -> Installed:
+def status(agent: str, flags: Flags, scope: str) -> Installed:
     """What is installed and whether it bites: the canaries are run again, through what stands in the file."""
     env = compose.process_environment()
-    policy = compose.fence_for(launchers.absolute_flags(flags), env, compose.process_cwd()).policy
-    home = env.get("HOME", "")
-    path = _path(scope, policy, home)
+    settings, site, policy = _open(agent, launchers.absolute_flags(flags), scope, env)
+    path = settings.settings_path(scope, site.workspace, site.home, site.env)
     found = settings.inspect(path)
     if found.problem:
         return Installed(path, False, policy.workspace, (Check("settings", False, "none", found.problem),))
     missing = [event for event in settings.JUDGED if event not in found.hooks]
     if found.wiring is None or missing:
         what = "not installed" if found.wiring is None else f"no hook on {', '.join(missing)}"
-        hint = f"{what}; run: ringfence install claude --workspace DIR --scope {scope}"
+        hint = f"{what}; run: ringfence install {agent} --workspace DIR --scope {scope}"
         return Installed(path, False, policy.workspace, (Check("hook", False, "none", hint),))
-    checks = (*canaries(policy, path, env), *_surroundings(policy, home, env))
-    return Installed(path, False, policy.workspace, checks)
+    checks = (*canaries(settings, site, policy, path, _routes(agent)), *settings.trusted(site))
+    checks = (*checks, *_surroundings(agent, settings, site))
+    return Installed(path, False, policy.workspace, checks, settings.NOTES.get(scope, ""))
 
 
-def _path(scope: str, policy: Policy, home: str) -> str:
-    if scope == "user":
-        if not home.startswith("/"):
-            raise UsageError("HOME is not set to an absolute path, so there are no user settings")
-        return settings.settings_path(scope, "", home)
+def _open(agent: str, flags: Flags, scope: str, env: dict[str, str]) -> tuple[Settings, Site, Policy]:
+    settings = settings_of(agent)
+    policy = compose.fence_for(flags, env, compose.process_cwd()).policy
+    home = env.get("HOME", "")
+    if scope == "user" and not home.startswith("/"):
+        raise UsageError("HOME is not set to an absolute path, so there are no user settings")
     if not policy.workspace:
-        raise UsageError("name the workspace", "ringfence install claude --workspace DIR")
-    return settings.settings_path(scope, policy.workspace[0], home)
+        raise UsageError("name the workspace", f"ringfence install {agent} --workspace DIR")
+    return settings, Site(scope, policy.workspace[0], home, env), policy
+
+
+def _wiring(agent: str, settings: Settings, site: Site, policy: Policy, flags: Flags) -> tuple[Wiring, str]:
+    """(what the settings are to call, why the agent's own shell setting is left alone or "")."""
+    foreign_prefix = getattr(settings, "foreign_prefix", None)
+    if foreign_prefix is None:
+        program, words = launchers.hook_words(agent, flags, "")
+        return Wiring(program, words), ""
+    foreign: str = foreign_prefix(site)
+    launcher = launchers.claude_path(policy.folders.state, "\0".join(policy.workspace))
+    launchers.write(launcher, launchers.launcher_text("ringfence.pipelines.claude_shell", flag_words(flags)))
+    program, words = launchers.hook_words(agent, flags, launcher)
+    return Wiring(program, words, "" if foreign else launcher), foreign
 
 
 def _refuse_link(path: str) -> None:
     """A settings file that is a link lies where its owner keeps it (dotfiles); replacing it would break that."""
-    if os.path.islink(path):
+    target = installed_files.link_target(path)
+    if target:
         raise FenceError(
-            f"{path} is a link to {os.readlink(path)}",
+            f"{path} is a link to {target}",
             "install into another scope, or make it a file of its own: a rename would replace the link",
         )
 
 
-def _write(path: str, text: str) -> None:
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    staged = f"{path}.ringfence-{os.getpid()}"
-    mode = 0o600
-    if os.path.exists(path):
-        mode = os.stat(path).st_mode & 0o777
-    fd = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
-    with os.fdopen(fd, "w", encoding="utf-8", newline="") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(staged, path)
-
-
-def _put_back(path: str, text: str | None) -> None:
-    if text is None:
-        _remove(path)
-        try:
-            os.rmdir(os.path.dirname(path))  # only if it is empty, and then we made it
-        except OSError:
-            return
-    else:
-        _write(path, text)
-
-
-def _remove(path: str) -> None:
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        return
-
-
-# --- what the file was before -----------------------------------------------------------------------
-
-
-def _record_path(policy: Policy, path: str) -> str:
-    from ringfence.pipelines.session import digest
-
-    return os.path.join(policy.folders.state, "installed", f"{digest(path):016x}.json")
-
-
-def _remember(policy: Policy, path: str, before: str | None, after: str) -> None:
-    """Keep the bytes that stood there, so that uninstall can bring back exactly them."""
-    record = _record_path(policy, path)
-    if before is not None and settings.uninstall_text(path, before) != before:
-        known, older = _remembered(policy, path, before)
-        before = older if known else settings.uninstall_text(path, before)
-    os.makedirs(os.path.dirname(record), 0o700, exist_ok=True)
-    body = json.dumps({"path": path, "before": before, "after": after})
-    launchers.write(record, body)
-    os.chmod(record, 0o600)
-
-
-def _remembered(policy: Policy, path: str, now: str) -> tuple[bool, str | None]:
-    """(whether nobody changed the file since we wrote it, what stood there before; None: no file)."""
-    try:
-        with open(_record_path(policy, path), encoding="utf-8") as file:
-            record = json.load(file)
-        return record["path"] == path and record["after"] == now, record["before"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return False, None
-
-
-def _forget(policy: Policy, path: str) -> None:
-    _remove(_record_path(policy, path))
-
-
-def _foreign_prefix(policy: Policy, home: str) -> str:
-    """Somebody else's shell prefix, in any layer that would win: then commands are rewritten by the hook instead."""
-    for path in settings.layers(policy.workspace[0] if policy.workspace else "", home):
-        found = settings.inspect(path)
-        if found.prefix and not settings.is_launcher(found.prefix):
-            return (
-                f"{path} sets CLAUDE_CODE_SHELL_PREFIX to {found.prefix}; it is left alone, and commands are rewritten "
-                "by the hook (a `cd` then does not last from one call to the next)"
-            )
-    return ""
-
-
-def _surroundings(policy: Policy, home: str, env: dict[str, str]) -> tuple[Check, ...]:
-    """Everything around that could switch the hook off."""
+def _surroundings(agent: str, settings: Settings, site: Site) -> tuple[Check, ...]:
+    """Everything around that could switch the hook off, and the version that keeps its contract."""
     checks = []
-    for path in settings.layers(policy.workspace[0] if policy.workspace else "", home):
-        if settings.inspect(path).disabled:
-            checks.append(Check("hooks are on", False, "none", f"{path} sets disableAllHooks"))
-    for name in ("CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE"):
-        if env.get(name):
-            checks.append(
-                Check("hooks are on", False, "none", f"{name} is set: Claude Code runs no hooks then")
-            )
-    checks.append(_version_check(env))
+    for path in settings.layers(site.workspace, site.home, site.env):
+        found = settings.inspect(path)
+        if found.disabled:
+            checks.append(Check("hooks are on", False, "none", f"{path} sets {found.switch}"))
+    for why in settings.off_switches(site):
+        checks.append(Check("hooks are on", False, "none", why))
+    checks.append(_version_check(agent, settings, site))
     return tuple(checks)
 
 
-def _version_check(env: dict[str, str]) -> Check:
-    name = 'a hook that breaks blocks (onFailure: "block")'
+def _version_check(agent: str, settings: Settings, site: Site) -> Check:
+    row = registry.ROWS[agent]
+    name, older = settings.SINCE_WHY
     since = ".".join(map(str, settings.SINCE))
-    found = _claude_version(env)
+    if not settings.SINCE:
+        return Check(name, None, "none", f"no version of {row.title} was tried")
+    found = _version(row.program, settings.VERSION_WORDS, site)
     if found is None:
-        return Check(
-            name,
-            None,
-            "none",
-            f"claude is not on PATH, so its version is not known; {since} or newer keeps this promise",
+        what = (
+            f"{row.program} is not on PATH, so its version is not known; {since} or newer keeps this promise"
         )
+        return Check(name, None, "none", what)
     text = ".".join(map(str, found))
     if found < settings.SINCE:
-        return Check(
-            name, False, "none", f"Claude Code {text} ignores onFailure; upgrade to {since} or newer"
-        )
-    return Check(name, True, "hook", f"Claude Code {text}")
+        ok = False if settings.SINCE_REQUIRED else None
+        return Check(name, ok, "none", f"{row.title} {text} {older}; upgrade to {since} or newer")
+    return Check(name, True, "hook", f"{row.title} {text}")
 
 
-def _claude_version(env: dict[str, str]) -> tuple[int, ...] | None:
+def _version(program: str, words: tuple[str, ...], site: Site) -> tuple[int, ...] | None:
+    """The first word of the form 1.2.3 that the program says."""
     try:
         done = subprocess.run(
-            ["claude", "--version"],
+            [program, *words],
             capture_output=True,
             timeout=WAIT,
-            env={**env, "DISABLE_AUTOUPDATER": "1"},
+            env={**site.env, "DISABLE_AUTOUPDATER": "1", "OPENCODE_DISABLE_AUTOUPDATE": "1"},
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    word = done.stdout.decode(errors="replace").split(" ")[0]
-    parts = word.split(".")
-    return tuple(int(part) for part in parts) if len(parts) == 3 and all(p.isdigit() for p in parts) else None
+    for word in done.stdout.decode(errors="replace").split():
+        parts = word.strip("v.,()").split(".")
+        if len(parts) == 3 and all(part.isdigit() for part in parts):
+            return tuple(int(part) for part in parts)
+    return None

@@ -90,6 +90,11 @@ def claude_path(state: str, workspace: str) -> str:
     return path
 
 
+def is_launcher(path: str) -> bool:
+    """Whether `install` made this program."""
+    return os.path.basename(path).startswith("ringfence-")
+
+
 def write_shell(path: str, flags: Flags, shell: str) -> None:
     """`ringfence shell --install-as PATH`: a program that can stand as SHELL, with the fence's flags inside."""
     if os.path.isdir(path):

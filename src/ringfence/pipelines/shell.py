@@ -8,10 +8,10 @@ from __future__ import annotations
 from posix import access
 
 from ringfence.enforce.launch import Program
-from ringfence.errors import EXIT_BUG, EXIT_REFUSED, FenceError
-from ringfence.model import Verdict
+from ringfence.errors import EXIT_BUG, EXIT_REFUSED, FenceError, UsageError
+from ringfence.model import Lane, Mode, Verdict
 from ringfence.pipelines import compose, session
-from ringfence.pipelines.run import fenced_environment, known_engine, prepare, start_fenced, utf8
+from ringfence.pipelines.run import fenced_environment, known_engine, prepare, sink_for, start_fenced, utf8
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,9 +19,19 @@ if TYPE_CHECKING:
 
     from ringfence.model import CommandDecision
     from ringfence.pipelines.fence import Fence
+    from ringfence.pipelines.refusals import Sink
     from ringfence.policy.asked import Flags
 
-_OPTIONS = {"--shell": True, "--session": True, "--install-as": True, "--engine": True, "--from": True}
+_OPTIONS = {
+    "--shell": True,
+    "--session": True,
+    "--install-as": True,
+    "--engine": True,
+    "--mode": True,
+    "--lane": True,
+    "--from": True,
+    "--refusals": True,
+}
 _SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/bin/sh")
 _TAKES_VALUE = ("-o", "+o", "-O", "+O", "--rcfile", "--init-file")
 
@@ -44,7 +54,10 @@ def run(words: Sequence[str]) -> int:
             shell=options.get("--shell", ""),
             name=options.get("--session", ""),
             engine=options.get("--engine", "auto"),
+            mode=options.get("--mode", "power"),
+            lane=options.get("--lane", "full"),
             root=options.get("--from", ""),
+            refusals=options.get("--refusals", ""),
         )
     except FenceError as error:
         complain(f"ringfence: {error}")
@@ -64,7 +77,10 @@ def start(
     engine: str = "auto",
     said: str = "",
     judged: bool = False,
+    mode: str = "power",
+    lane: str = "full",
     root: str = "",
+    refusals: str = "",
 ) -> int:
     """Run the shell and return its exit status; dies by its signal.
 
@@ -73,20 +89,26 @@ def start(
     `judged`: the agent's hook has read this text already.
     """
     known_engine(engine)
+    review = _reviews(mode, lane)
     env = compose.process_environment()
     cwd = compose.process_cwd()
     fence = compose.fence_for(flags, env, root or cwd)
     outer = session.nested_name(env)
     own = outer or (session.named(name) if name else _session(env))
     policy = session.with_session(fence.policy, own)
+    if review:
+        from ringfence.pipelines.review import read_only
+
+        policy = read_only(policy)
     fence = fence.with_policy(policy)
     program = shell or next((path for path in _SHELLS if access(path, 1)), "/bin/sh")
     text = command_text(words)
     inside = fenced_environment(env, policy, own)
+    sink = sink_for(refusals, said or text, cwd)
     if text and policy.restricted and not judged:
         refused = _judge(fence.with_policy(policy, inside), said or text, cwd, program)
         if refused is not None:
-            return _refuse(fence, text, cwd, refused)
+            return _refuse(fence, text, cwd, refused, sink)
     if not policy.restricted:
         from ringfence.pipelines.say import complain
 
@@ -102,7 +124,18 @@ def start(
         own="" if outer else own,
         engine=engine,
         files=files,
+        sink=sink,
     )
+
+
+def _reviews(mode: str, lane: str) -> bool:
+    """Whether this is the reviewer's shell. Raises UsageError for unknown words, and for a mode that has no shell."""
+    try:
+        if Mode(mode) is Mode.SAFE:
+            raise UsageError("nothing was run: this session is in safe mode, which has no shell")
+        return Lane(lane) is Lane.REVIEWER
+    except ValueError as error:
+        raise UsageError(f"{error}", "--mode safe|power, --lane full|reviewer") from None
 
 
 def _session(env: dict[str, str]) -> str:
@@ -147,7 +180,7 @@ def _judge(fence: Fence, text: str, cwd: str, program: str) -> CommandDecision |
     return decision
 
 
-def _refuse(fence: Fence, text: str, cwd: str, decision: CommandDecision) -> int:
+def _refuse(fence: Fence, text: str, cwd: str, decision: CommandDecision, sink: Sink | None) -> int:
     from ringfence.pipelines.journal import record_command
     from ringfence.pipelines.say import complain, reason
 
@@ -155,5 +188,7 @@ def _refuse(fence: Fence, text: str, cwd: str, decision: CommandDecision) -> int
     for use in decision.uses:
         if use.verdict is Verdict.DENY:
             complain(reason(use))
+            if sink is not None:
+                sink.tell(use, certain=True, ran=False)
             record_command(fence.policy, "shell", text, cwd, use)
     return EXIT_REFUSED
