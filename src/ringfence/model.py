@@ -129,6 +129,15 @@ SYSTEM_PREFIXES = (
 )  # fmt: skip
 
 
+# Kinds of helpers outside that would write on a program's behalf; enforce/control_sockets.py has the sockets of each.
+# Hidden by the mounts engine unless the policy says `unguard = ["helper-docker"]`.
+HELPERS = (
+    "docker", "podman", "containerd", "machines", "service-manager", "system-bus", "session-bus", "multiplexers",
+    "terminals", "editors", "display", "nix", "agents",
+)  # fmt: skip
+HELPER_GUARD = "helper-"
+
+
 class Rule(Record):
     """What decided. `source` is a file, a flag, an environment key or "built in"; `line` is 1-based, 0 = none."""
 
@@ -196,6 +205,7 @@ class Policy(Record):
     folders: Folders
     default: Rule
     notes: tuple[str, ...] = ()
+    helpers: tuple[str, ...] = ()  # of HELPERS: those whose sockets stay open
 
 
 class Surroundings(Record):

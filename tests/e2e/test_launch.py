@@ -1,4 +1,4 @@
-"""`ringfence launch` around the five real agents, offline: each mode and lane, what lands and what does not.
+"""`ringfence launch` around real agents, offline: each mode and lane, what lands and what does not.
 
 Every outside or forbidden change is also made by the same agent without the fence, or by a plain shell: a call that could
 not have changed anything proves nothing.
@@ -22,13 +22,16 @@ from tests.support.offline import Job
 pytestmark = pytest.mark.e2e
 
 START = os.path.join(agent_run.REPOSITORY, "src", "ringfence", "start.py")
-RIGS = {rig.name: rig for rig in (rigs.CLAUDE, rigs.CODEX, rigs.GEMINI, rigs.OPENCODE, rigs.PI)}
+_RIGS = (rigs.CLAUDE, rigs.CODEX, rigs.GEMINI, rigs.OPENCODE, rigs.PI, rigs.QWEN, rigs.COPILOT)
+RIGS = {rig.name: rig for rig in _RIGS}
 SHELLS = {
     "claude": {"Bash", "PowerShell", "Monitor", "REPL"},
     "codex": {"exec_command", "write_stdin", "shell", "local_shell"},
     "gemini": {"run_shell_command"},
     "opencode": {"bash"},
     "pi": {"bash", "powershell"},
+    "qwen": {"run_shell_command"},
+    "copilot": {"bash", "read_bash", "stop_bash", "write_bash", "powershell"},
 }
 EDITS = {
     "claude": {"Edit", "Write", "NotebookEdit"},
@@ -36,6 +39,8 @@ EDITS = {
     "gemini": {"write_file", "replace"},
     "opencode": {"edit", "write", "apply_patch"},
     "pi": {"edit", "write"},
+    "qwen": {"edit", "write_file", "notebook_edit"},
+    "copilot": {"edit", "create", "apply_patch"},
 }
 # Without the agent's own permission flags, which the table gives.
 ARGS = {
@@ -44,6 +49,8 @@ ARGS = {
     "gemini": tuple(w for w in rigs.GEMINI.argv if w not in ("--approval-mode", "yolo")),
     "opencode": rigs.OPENCODE.argv,
     "pi": tuple(w for w in rigs.PI.argv if w != "--approve"),
+    "qwen": tuple(w for w in rigs.QWEN.argv if w not in ("--approval-mode", "yolo")),
+    "copilot": tuple(w for w in rigs.COPILOT.argv if w != "--allow-all-tools"),
 }
 
 

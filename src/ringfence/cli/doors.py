@@ -20,8 +20,14 @@ _REST = {"ignore_unknown_options": True, "allow_interspersed_args": False}
     "--report", is_flag=True, help="say on stderr which engine holds what, before the program starts"
 )
 @click.option("--engine", type=click.Choice(ENGINES), default="auto", help="take this engine or none")
+@click.option(
+    "--refusals",
+    metavar="WHERE",
+    default="",
+    help="write each refusal as a JSON line to this file, or to this open descriptor (3 and up)",
+)
 @click.argument("program", nargs=-1, type=click.UNPROCESSED, required=True)
-def run_help(flags: Flags, report: bool, engine: str, program: tuple[str, ...]) -> int:
+def run_help(flags: Flags, report: bool, engine: str, refusals: str, program: tuple[str, ...]) -> int:
     """Run PROGRAM inside the fence; the kernel holds it and everything it starts.
 
     Arguments, standard streams, signals, terminal and exit status pass through unchanged.
@@ -30,10 +36,11 @@ def run_help(flags: Flags, report: bool, engine: str, program: tuple[str, ...]) 
     Examples:
       ringfence run --workspace . -- make test
       ringfence run --workspace ~/src/app --protect ~/src/app-main -- claude
+      ringfence run --workspace . --refusals refused.jsonl -- make
     """
     from ringfence.pipelines.run import start
 
-    return start(flags, list(program), report=report, engine=engine)
+    return start(flags, list(program), report=report, engine=engine, refusals=refusals)
 
 
 @click.command("shell", context_settings=_REST)
@@ -47,9 +54,22 @@ def run_help(flags: Flags, report: bool, engine: str, program: tuple[str, ...]) 
 @click.option(
     "--install-as", metavar="PATH", default="", help="write a program that can stand as SHELL, and end"
 )
+@click.option(
+    "--refusals",
+    metavar="WHERE",
+    default="",
+    help="write each refusal as a JSON line to this file, or to this open descriptor (3 and up)",
+)
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 def shell_help(
-    flags: Flags, shell: str, session: str, engine: str, root: str, install_as: str, words: tuple[str, ...]
+    flags: Flags,
+    shell: str,
+    session: str,
+    engine: str,
+    root: str,
+    install_as: str,
+    refusals: str,
+    words: tuple[str, ...],
 ) -> int:
     """A shell inside the fence: -c TEXT, -lc TEXT, a script file, or standard input.
 
@@ -69,7 +89,7 @@ def shell_help(
 
         write_shell(install_as, flags, shell)
         return 0
-    return start(flags, list(words), shell=shell, name=session, engine=engine, root=root)
+    return start(flags, list(words), shell=shell, name=session, engine=engine, root=root, refusals=refusals)
 
 
 @click.command("hook", context_settings=_REST)

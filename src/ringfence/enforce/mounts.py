@@ -49,12 +49,13 @@ class Standing(Record):
     """What the program stands in, captured at the door: nothing of it is read from our own process.
 
     `cwd` is absolute and physical. `environ` is what the program will see. `keep_sockets` names rows of
-    enforce/control_sockets.py that stay open.
+    enforce/control_sockets.py that stay open. `mapper` is served by the parent, where there is one.
     """
 
     cwd: str
     environ: Mapping[str, str]
     keep_sockets: tuple[str, ...] = ()
+    mapper: namespaces.Mapper | None = None
 
 
 def confine_self(confinement: Confinement, standing: Standing, here: Capabilities) -> EnforcementReport:
@@ -65,7 +66,7 @@ def confine_self(confinement: Confinement, standing: Standing, here: Capabilitie
     Raises KernelCallError when any part fails: the process is then unusable and must not start anything.
     """
     terminal = _terminal()
-    namespaces.enter_user_and_mount()
+    namespaces.enter_user_and_mount(standing.mapper)
     sockets, place = _surveyed(confinement, standing, terminal)
     planned = plan_here(confinement, sockets)
     built = build(planned, place)

@@ -32,6 +32,7 @@ _CAPABILITY_VERSION_3 = 0x2008_0522
 _ALL_BITS = (1 << 64) - 1
 
 _EPERM, _EINVAL = 1, 22
+_GO = b"g"
 
 # errno of unshare(CLONE_NEWUSER) or of writing the map, and what an administrator would look at.
 _CLOSED_WHY = {
@@ -50,18 +51,58 @@ _SWITCHES = (
 )
 
 
-def enter_user_and_mount() -> None:
+class Mapper:
+    """Root's maps, written by our own parent. Made before the fork, served by the parent, asked by the child.
+
+    Only a process in the *parent* namespace may map many ids. Without a parent of ours that waits for the question,
+    `enter_user_and_mount` forks one more process for it, which costs the pages that it copies.
+    """
+
+    __slots__ = ("_answer", "_ask", "_asked", "_hear")
+
+    def __init__(self) -> None:
+        self._asked, self._ask = posix.pipe()
+        self._hear, self._answer = posix.pipe()
+
+    def serve(self, child: int) -> None:
+        """In the parent: wait until the child asks (or ends, or does without), and write its maps."""
+        for end in (self._ask, self._hear):
+            posix.close(end)
+        try:
+            if posix.read(self._asked, 1) == _GO:
+                posix.write(self._answer, bytes((_map_everything(child) & 0xFF,)))
+        except BrokenPipeError:
+            return  # the child was killed meanwhile: its wait status says so
+        finally:
+            for end in (self._asked, self._answer):
+                posix.close(end)
+
+    def ask(self, go: bool) -> None:
+        """In the child, once: raises KernelCallError if the maps could not be written; `go` False: no need for them."""
+        for end in (self._asked, self._answer):
+            posix.close(end)
+        answer = b"\0"
+        if go:
+            posix.write(self._ask, _GO)
+            answer = posix.read(self._hear, 1)
+        for end in (self._ask, self._hear):
+            posix.close(end)
+        if answer != b"\0":
+            raise KernelCallError("write", answer[0] if answer else _EINVAL, "mapping root's ids one to one")
+
+
+def enter_user_and_mount(mapper: Mapper | None = None) -> None:
     """Move this process into a new user and a new mount namespace; every id stays what it was.
 
     An ordinary user may map only itself: its other groups keep working but show as 65534, as do all foreign
     owners. Root (CAP_SETUID in the namespace it stands in) maps every id, so that `chown` and `su -` inside
-    the writable trees work as before.
+    the writable trees work as before: by `mapper`, or by a process made for it.
 
     Raises KernelCallError when user namespaces are closed here, with the reason in words as its hint.
     """
     uid, gid = posix.geteuid(), posix.getegid()
     if uid == 0:
-        with_helper = _spawn_mapper()
+        with_helper = mapper.ask if mapper else _spawn_mapper()
         try:
             _unshare()
         except KernelCallError:
@@ -136,14 +177,14 @@ def _spawn_mapper() -> Callable[[bool], None]:
         status = 127
         try:
             posix.close(theirs)
-            status = _map_everything(target) if posix.read(ours, 1) == b"g" else 0
+            status = _map_everything(target) if posix.read(ours, 1) == _GO else 0
         finally:
             posix._exit(status & 0xFF)  # noqa: SLF001 - public as os._exit
     posix.close(ours)
 
     def finish(go: bool) -> None:
         if go:
-            posix.write(theirs, b"g")
+            posix.write(theirs, _GO)
         posix.close(theirs)
         try:
             code = posix.waitstatus_to_exitcode(posix.waitpid(pid, 0)[1])

@@ -260,6 +260,7 @@ def write_files(
             text = wiring.merged(os.path.join(base, file.name), text)
         if file.hooked:
             text = wiring.wired(row, path, text, call)
+        os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
         with open(path, "w", encoding="utf-8", errors="surrogateescape") as out:
             out.write(text)
 

@@ -1,4 +1,7 @@
-"""`ringfence run -- PROGRAM …`: the engine alone, around any program, a whole agent included."""
+"""`ringfence run -- PROGRAM …`: the engine alone, around any program, a whole agent included.
+
+What every command needs is imported at the top, here and below: one group of the bundle (bundle.py).
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,17 @@ from ringfence.enforce.launch import Program
 from ringfence.errors import EXIT_BUG, EXIT_USAGE, FenceError, UsageError
 from ringfence.pipelines import compose, session
 from ringfence.pipelines.confine import ENGINES, end, run_confined
+from ringfence.pipelines.denials import Watch
+from ringfence.pipelines.say import complain, quote
+from ringfence.pipelines.words import take_flags
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ringfence.model import EnforcementReport, Policy
-    from ringfence.pipelines.denials import Watch
     from ringfence.pipelines.fence import Fence
+    from ringfence.pipelines.refusals import Sink
     from ringfence.policy.asked import Flags
 
 # Doors to processes outside that an agent leaves in its children's environment.
@@ -22,15 +28,18 @@ DROPPED = ("CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN")
 
 def run(words: Sequence[str]) -> int:
     """The hot door."""
-    from ringfence.pipelines.say import complain
-    from ringfence.pipelines.words import take_flags
-
     try:
-        flags, options, program = take_flags(words, {"--report": False, "--engine": True})
+        flags, options, program = take_flags(words, {"--report": False, "--engine": True, "--refusals": True})
         if not program:
             complain("ringfence: no program to run\n  ringfence run --workspace DIR -- PROGRAM ARGUMENTS…")
             return EXIT_USAGE
-        return start(flags, program, report="--report" in options, engine=options.get("--engine", "auto"))
+        return start(
+            flags,
+            program,
+            report="--report" in options,
+            engine=options.get("--engine", "auto"),
+            refusals=options.get("--refusals", ""),
+        )
     except FenceError as error:
         complain(f"ringfence: {error}")
         return error.exit_code
@@ -39,10 +48,10 @@ def run(words: Sequence[str]) -> int:
         return EXIT_BUG
 
 
-def start(flags: Flags, program: list[str], *, report: bool = False, engine: str = "auto") -> int:
+def start(
+    flags: Flags, program: list[str], *, report: bool = False, engine: str = "auto", refusals: str = ""
+) -> int:
     """Run and return the exit status; dies by the program's own signal."""
-    from ringfence.pipelines.say import complain, quote
-
     known_engine(engine)
     env = compose.process_environment()
     cwd = compose.process_cwd()
@@ -65,7 +74,17 @@ def start(flags: Flags, program: list[str], *, report: bool = False, engine: str
         own="" if outer else name,
         engine=engine,
         tell=teller(report),
+        sink=sink_for(refusals, line, cwd),
     )
+
+
+def sink_for(where: str, command: str, cwd: str) -> Sink | None:
+    """Where refusals are told to programs; None where nobody asked. UsageError if it cannot be written."""
+    if not where:
+        return None
+    from ringfence.pipelines.refusals import Sink
+
+    return Sink(where, command, cwd)
 
 
 def prepare(policy: Policy, name: str, outer: str) -> Policy:
@@ -89,6 +108,7 @@ def start_fenced(
     files: Sequence[str] = (),
     tell: Callable[[EnforcementReport], None] | None = None,
     tidy: Callable[[], None] | None = None,
+    sink: Sink | None = None,
 ) -> int:
     """Run under the engine, explain what was refused, end the call, and end as the program did: for `run` and `shell`.
 
@@ -98,9 +118,7 @@ def start_fenced(
     watches: list[Watch] = []
 
     def meanwhile() -> None:
-        from ringfence.pipelines.denials import Watch as Denials
-
-        watches.append(Denials(fence.with_policy(policy, env), line, cwd, env))
+        watches.append(Watch(fence.with_policy(policy, env), line, cwd, env, sink))
 
     def after(status: int) -> None:
         watches[0].explain(status)
@@ -158,7 +176,6 @@ def teller(wanted: bool) -> Callable[[EnforcementReport], None] | None:
     """Print what holds, before the program starts; every weaker rule on a line of its own."""
     if not wanted:
         return None
-    from ringfence.pipelines.say import complain
 
     def tell(report: EnforcementReport) -> None:
         complain(f"ringfence: held by {report.engine}: {report.detail}")

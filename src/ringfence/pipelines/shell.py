@@ -11,7 +11,7 @@ from ringfence.enforce.launch import Program
 from ringfence.errors import EXIT_BUG, EXIT_REFUSED, FenceError, UsageError
 from ringfence.model import Lane, Mode, Verdict
 from ringfence.pipelines import compose, session
-from ringfence.pipelines.run import fenced_environment, known_engine, prepare, start_fenced, utf8
+from ringfence.pipelines.run import fenced_environment, known_engine, prepare, sink_for, start_fenced, utf8
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from ringfence.model import CommandDecision
     from ringfence.pipelines.fence import Fence
+    from ringfence.pipelines.refusals import Sink
     from ringfence.policy.asked import Flags
 
 _OPTIONS = {
@@ -29,6 +30,7 @@ _OPTIONS = {
     "--mode": True,
     "--lane": True,
     "--from": True,
+    "--refusals": True,
 }
 _SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/bin/sh")
 _TAKES_VALUE = ("-o", "+o", "-O", "+O", "--rcfile", "--init-file")
@@ -55,6 +57,7 @@ def run(words: Sequence[str]) -> int:
             mode=options.get("--mode", "power"),
             lane=options.get("--lane", "full"),
             root=options.get("--from", ""),
+            refusals=options.get("--refusals", ""),
         )
     except FenceError as error:
         complain(f"ringfence: {error}")
@@ -77,6 +80,7 @@ def start(
     mode: str = "power",
     lane: str = "full",
     root: str = "",
+    refusals: str = "",
 ) -> int:
     """Run the shell and return its exit status; dies by its signal.
 
@@ -100,10 +104,11 @@ def start(
     program = shell or next((path for path in _SHELLS if access(path, 1)), "/bin/sh")
     text = command_text(words)
     inside = fenced_environment(env, policy, own)
+    sink = sink_for(refusals, said or text, cwd)
     if text and policy.restricted and not judged:
         refused = _judge(fence.with_policy(policy, inside), said or text, cwd, program)
         if refused is not None:
-            return _refuse(fence, text, cwd, refused)
+            return _refuse(fence, text, cwd, refused, sink)
     if not policy.restricted:
         from ringfence.pipelines.say import complain
 
@@ -119,6 +124,7 @@ def start(
         own="" if outer else own,
         engine=engine,
         files=files,
+        sink=sink,
     )
 
 
@@ -174,7 +180,7 @@ def _judge(fence: Fence, text: str, cwd: str, program: str) -> CommandDecision |
     return decision
 
 
-def _refuse(fence: Fence, text: str, cwd: str, decision: CommandDecision) -> int:
+def _refuse(fence: Fence, text: str, cwd: str, decision: CommandDecision, sink: Sink | None) -> int:
     from ringfence.pipelines.journal import record_command
     from ringfence.pipelines.say import complain, reason
 
@@ -182,5 +188,7 @@ def _refuse(fence: Fence, text: str, cwd: str, decision: CommandDecision) -> int
     for use in decision.uses:
         if use.verdict is Verdict.DENY:
             complain(reason(use))
+            if sink is not None:
+                sink.tell(use, certain=True, ran=False)
             record_command(fence.policy, "shell", text, cwd, use)
     return EXIT_REFUSED

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ringfence.policy.gather import KNOWN_VARIABLES
-from ringfence.policy.guards import GUARDS, PLACED, Hold
+from ringfence.policy.guards import GUARDS, HELPER_IDS, PLACED, Hold
 from ringfence.policy.schema import KEYS, TABLES, Key, Shape
 from ringfence.records import assert_never
 
@@ -82,6 +82,13 @@ Read-only inside every writable tree, at any depth. Switch one off by its id: `u
 it, because everyday git does so itself.
 """
 
+_HELPERS = """\
+Programs outside that write on behalf of whoever reaches their socket (a container engine, a service manager, the
+session bus, a terminal multiplexer, another agent's daemon) are hidden from fenced programs by the mounts engine;
+Landlock alone cannot. `ringfence doctor` lists what it hid. Open a kind by its id, for example
+`unguard = ["helper-docker"]`; who may start containers can then write every file of the machine. Ids:
+"""
+
 _OPEN = """\
 What the guards do not see, so that nobody counts on it: guarded names below a *nested* folder that are
 links (at the top of a writable tree the guard also stands where the link leads); bare repositories that
@@ -99,6 +106,7 @@ def markdown() -> str:
     parts += ["## Tables\n", *(_table_keys(name) for name in TABLES)]
     parts += ["## Environment\n", ", ".join(f"`{name}`" for name in KNOWN_VARIABLES) + ".\n", _ENVIRONMENT]
     parts += [_TAIL, "## Guards\n", _GUARDS, _table(("id", "held", "paths", "why"), _guard_rows()), _OPEN]
+    parts += ["## Helpers\n", _HELPERS + ", ".join(f"`{name}`" for name in HELPER_IDS) + ".\n"]
     return "\n".join(parts)
 
 
