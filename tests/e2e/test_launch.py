@@ -39,7 +39,7 @@ EDITS = {
     "gemini": {"write_file", "replace"},
     "opencode": {"edit", "write", "apply_patch"},
     "pi": {"edit", "write"},
-    "qwen": {"edit", "write_file", "notebook_edit"},
+    "qwen": set(),  # excluding one would refuse redirections too; hook and engine hold them
     "copilot": {"edit", "create", "apply_patch"},
 }
 # Without the agent's own permission flags, which the table gives.

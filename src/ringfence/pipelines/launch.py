@@ -203,7 +203,9 @@ def _run(
     if fenced or lanes.ESTATE.moved:
         ours = [file.name for file in made.files if file.at_home]
         ground = estate.lay(lanes.ESTATE, env, folder.home, cwd, fence.policy, ours)
-    write_files(row, lanes, made, folder, ground, flags, launcher, estate.base_folder(lanes.ESTATE, env))
+    write_files(
+        row, lanes, made, folder, ground, flags, launcher, estate.base_folder(lanes.ESTATE, env), fenced
+    )
     name = session.session_name("", "")
     policy = session.with_session(fence.policy, name)
     if fenced:
@@ -246,11 +248,12 @@ def write_files(
     flags: Flags,
     launcher: str,
     base: str,
+    fenced: bool,
 ) -> None:
-    """The transient files, with our hook in them; `base` is the agent's real settings folder. Raises NotEnforcedError
-    where the hook cannot be wired."""
+    """The transient files, with our hook in them; `base` is the agent's real settings folder, `fenced` whether the
+    engine stands around it. Raises NotEnforcedError where the hook cannot be wired."""
     program, words = launchers.hook_words(row.name, flags, launcher)
-    call = Wiring(program, (*words, *made.hook), launcher)
+    call = Wiring(program, (*words, *made.hook, *(("--fenced",) if fenced else ())), launcher)
     if launcher:
         launchers.write(launcher, launchers.launcher_text(lanes.LAUNCHER, flag_words(flags)))
     for file in made.files:

@@ -1,6 +1,8 @@
 """Qwen Code. Source: 0.24.4, run offline; `qwen --help`.
 
-`--exclude-tools` takes every word up to the next option, so another option stands behind it.
+`--exclude-tools` takes every word up to the next option, so another option stands behind it. Excluding an edit
+tool also refuses every command with a redirection, `2>&1` included, which a reviewer's checks need: with a shell the hook
+alone holds them.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ UNSET: dict[str, str] = {}
 def render(ask: Ask, at: Places) -> Rendering:
     """Pure."""
     safe = ask.mode is Mode.SAFE
-    denied = (*(SHELLS if safe else ()), *(EDITS if ask.lane is Lane.REVIEWER else ()))
+    denied = (*SHELLS, *(EDITS if ask.lane is Lane.REVIEWER else ())) if safe else ()
     text = prompt(TITLE, ask, shell=not safe)
     flags = ["--approval-mode", "yolo" if ask.posture is Posture.UNATTENDED and not safe else "auto-edit"]
     if denied:
@@ -69,7 +71,11 @@ def render(ask: Ask, at: Places) -> Rendering:
     flags += ["--append-system-prompt", text]
     settings = {"disableAllHooks": False}
     name = definition_name(ask)
-    fields = {"name": name, "description": describe(ask), "disallowedTools": ", ".join(denied)}
+    fields = {
+        "name": name,
+        "description": describe(ask),
+        "disallowedTools": ", ".join(denied or (EDITS if ask.lane is Lane.REVIEWER else ())),
+    }
     return Rendering(
         tuple(flags),
         (),
@@ -89,7 +95,9 @@ def _promises(ask: Ask, at: Places) -> tuple[Promise, ...]:
         found.append(Promise("no shell", Held.TOOL, why))
     if ask.lane is Lane.REVIEWER:
         why = f"{', '.join(EDITS)} are excluded; the hook denies every edit too"
-        found.append(Promise("no edit tools", Held.TOOL, why))
+        if ask.mode is Mode.POWER:
+            why = "the hook denies them; excluding one would refuse every command with a redirection too"
+        found.append(Promise("no edit tools", Held.TOOL if ask.mode is Mode.SAFE else Held.HOOK, why))
     alone = ask.posture is Posture.UNATTENDED and ask.mode is Mode.POWER
     asks = "yolo: the fence is the boundary" if alone else "edits are accepted; commands ask, or are refused"
     found.append(Promise("who approves", Held.TOOL, asks))
