@@ -13,6 +13,7 @@ ROOT = Path(__file__).absolute().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 
 from ringfence.agents import registry  # noqa: E402
+from ringfence.agents.holes import HOLES  # noqa: E402
 from ringfence.errors import UsageError  # noqa: E402
 from ringfence.pipelines.rendering import lanes_of  # noqa: E402
 from ringfence.render.lanes_docs import pages  # noqa: E402
@@ -33,7 +34,7 @@ def table() -> dict:
 
 def main(words: list[str]) -> int:
     stale = []
-    for name, text in pages(table()).items():
+    for name, text in pages(table(), HOLES).items():
         path = FOLDER / name
         if path.is_file() and path.read_text(encoding="utf-8") == text:
             continue

@@ -6,6 +6,7 @@ import importlib.util
 import os
 
 from ringfence.agents import registry
+from ringfence.agents.holes import HOLES
 from ringfence.render import lanes_docs
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -20,7 +21,7 @@ def generator():
 
 
 def test_the_pages_are_current():
-    pages = lanes_docs.pages(generator().table())
+    pages = lanes_docs.pages(generator().table(), HOLES)
     folder = os.path.join(ROOT, "docs", "agents")
     assert set(os.listdir(folder)) == set(pages), "run scripts/gen_agents.py"
     for name, text in pages.items():
@@ -34,7 +35,7 @@ def test_the_five_are_in_it():
 
 def test_every_cell_of_every_agent_is_on_its_page():
     for name, lanes in generator().table().items():
-        text = lanes_docs.pages({name: lanes})[f"{name}.md"]
+        text = lanes_docs.pages({name: lanes}, HOLES)[f"{name}.md"]
         for ask in lanes_docs.ASKS:
             assert f"| {ask.posture} | {ask.mode} | {ask.lane} |" in text
             for fenced in (True, False):

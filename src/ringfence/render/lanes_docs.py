@@ -9,7 +9,7 @@ from ringfence.render.lanes import Ask, Held, Places
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ringfence.render.lanes import Estate, Lanes, Rendering
 
@@ -18,9 +18,9 @@ _PROMPT = "PROMPT"
 ASKS = tuple(Ask(*axes) for axes in itertools.product(Mode, Lane, Posture))
 
 
-def pages(table: Mapping[str, Lanes]) -> dict[str, str]:
-    """File name -> text, for agents in the order of `table`."""
-    made = {f"{name}.md": "\n".join(_page(name, lanes)) for name, lanes in table.items()}
+def pages(table: Mapping[str, Lanes], holes: Mapping[str, Sequence[tuple[str, ...]]]) -> dict[str, str]:
+    """File name -> text, for agents in the order of `table`. `holes`: (what, hook alone, launch, why) of each."""
+    made = {f"{name}.md": "\n".join(_page(name, lanes, holes[name])) for name, lanes in table.items()}
     made["README.md"] = "\n".join(_overview(table))
     return made
 
@@ -62,7 +62,7 @@ def _both(found: tuple[dict[str, Held], dict[str, Held]], what: str) -> str:
     return inside if inside == outside else f"{inside}, {outside}"
 
 
-def _page(name: str, lanes: Lanes) -> Iterator[str]:
+def _page(name: str, lanes: Lanes, holes: Sequence[tuple[str, ...]]) -> Iterator[str]:
     yield from (f"# {lanes.TITLE}", "", _MADE, "")
     yield f"Table made from version {lanes.PINNED}. `ringfence render {name}` prints every part of it,"
     yield f"`ringfence launch {name}` runs it. A flag that the installed version does not know is refused, and the"
@@ -87,6 +87,10 @@ def _page(name: str, lanes: Lanes) -> Iterator[str]:
         yield from ("", f"## What holds, {title}", "")
         yield from ("| promise | where | held by | why |", "|---|---|---|---|")
         yield from _promises(lanes, fenced)
+    yield from ("", "## What its hook does not see or cannot stop", "")
+    yield from ("| hole | with the hook alone | under `launch` | why |", "|---|---|---|---|")
+    for row in holes:
+        yield f"| {' | '.join(word.replace('|', chr(92) + '|') for word in row)} |"
     yield from ("", "## Prompts of every turn", "")
     for text, asks in _prompts(lanes).items():
         yield from (f"{'; '.join(asks)}:", "", f"> {text}", "")
