@@ -1,8 +1,8 @@
 """Qwen Code. Source: 0.24.4, run offline; `qwen --help`.
 
 `--exclude-tools` takes every word up to the next option, so another option stands behind it. Excluding an edit
-tool also refuses every command with a redirection, `2>&1` included, which a reviewer's checks need: with a shell the hook
-alone holds them.
+tool also refuses every command with a redirection, `2>&1` included, which a reviewer's checks need: with a shell
+the hook alone holds them.
 """
 
 from __future__ import annotations
