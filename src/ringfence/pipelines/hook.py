@@ -180,6 +180,8 @@ def _reply(row: Row, flags: Flags, terms: Terms, named: str | None, event: list[
         if call.event in dialect.SESSION_EVENTS:
             _session_event(call, dialect.END_EVENT)
         return dialect.encode(call, Verdict.ALLOW, "", payload=payload)
+    if terms.posture is not None and not call.mode:
+        call = call._replace(mode=terms.posture.value)  # the agent itself does not say
     from ringfence.pipelines.compose import hook_fence
     from ringfence.pipelines.judging import judge_call
 

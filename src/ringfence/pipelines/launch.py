@@ -10,6 +10,7 @@ import os
 import secrets
 import shutil
 
+from ringfence.agents.wiring import Wiring
 from ringfence.enforce.launch import Program
 from ringfence.errors import NotEnforcedError, UsageError
 from ringfence.model import Lane, Posture
@@ -202,9 +203,9 @@ def _run(
     if fenced or lanes.ESTATE.moved:
         ours = [file.name for file in made.files if file.at_home]
         ground = estate.lay(lanes.ESTATE, env, folder.home, cwd, fence.policy, ours)
-    write_files(row, lanes, made, folder, ground, flags, launcher, estate.base_folder(lanes.ESTATE, env))
-    if lanes.TRUSTS:
-        wiring.trust(row, cwd, agent_environment(env, lanes, made, ground))
+    write_files(
+        row, lanes, made, folder, ground, flags, launcher, estate.base_folder(lanes.ESTATE, env), fenced
+    )
     name = session.session_name("", "")
     policy = session.with_session(fence.policy, name)
     if fenced:
@@ -213,6 +214,9 @@ def _run(
         policy = review.read_only(policy)
     session.prepare(policy, name)
     inside = agent_environment(fenced_environment(env, policy, name), lanes, made, ground)
+    if lanes.TRUSTS:
+        wiring.trust(row, cwd, {**env, **dict(ground.env)})
+    wiring.refuse_off_switches(row, cwd, inside)
     for note in (*made.notes, *ground.notes):
         complain(f"ringfence: note: {note}")
     for promise in made.promises:
@@ -244,11 +248,12 @@ def write_files(
     flags: Flags,
     launcher: str,
     base: str,
+    fenced: bool,
 ) -> None:
-    """The transient files, with our hook in them; `base` is the agent's real settings folder. Raises NotEnforcedError
-    where the hook cannot be wired."""
+    """The transient files, with our hook in them; `base` is the agent's real settings folder, `fenced` whether the
+    engine stands around it. Raises NotEnforcedError where the hook cannot be wired."""
     program, words = launchers.hook_words(row.name, flags, launcher)
-    call = wiring.Call(program, (*words, *made.hook), launcher)
+    call = Wiring(program, (*words, *made.hook, *(("--fenced",) if fenced else ())), launcher)
     if launcher:
         launchers.write(launcher, launchers.launcher_text(lanes.LAUNCHER, flag_words(flags)))
     for file in made.files:
@@ -258,6 +263,7 @@ def write_files(
             text = wiring.merged(os.path.join(base, file.name), text)
         if file.hooked:
             text = wiring.wired(row, path, text, call)
+        os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
         with open(path, "w", encoding="utf-8", errors="surrogateescape") as out:
             out.write(text)
 
