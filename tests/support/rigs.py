@@ -247,6 +247,7 @@ QWEN = Rig(
     background=lambda command: [Call("run_shell_command", {"command": command, "is_background": True})],
     settings="@ws@/.qwen/settings.json",
     routes=False,
+    amends_settings=True,
 )
 
 
@@ -257,6 +258,7 @@ def _copilot(model: str) -> dict[str, str]:
         "COPILOT_MODEL": model,
         "COPILOT_OFFLINE": "true",
         "COPILOT_AUTO_UPDATE": "false",
+        "GITHUB_COPILOT_PROMPT_MODE_REPO_HOOKS": "true",  # else print mode skips them
     }
 
 
