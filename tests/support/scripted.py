@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Self
 
 LAST_WORD = "done"
 REFERENCE = re.compile(r"@result(\d+):(.+?)@")
+NUMBER = re.compile(r"@number(\d+):(.+?)@")
 
 
 class Call(NamedTuple):
@@ -41,7 +42,8 @@ class Answer(NamedTuple):
 
 
 def filled(value: Any, results: list[Told]) -> Any:
-    """`value` with each `@resultN:PATTERN@` in a string replaced by group 1 of PATTERN in the Nth tool result.
+    """`value` with each `@resultN:PATTERN@` in a string replaced by group 1 of PATTERN in the Nth tool result;
+    a string that is nothing but `@numberN:PATTERN@` becomes a number.
 
     A script is written before the run, yet some words exist only in it: the id of a background task.
     """
@@ -54,6 +56,8 @@ def filled(value: Any, results: list[Told]) -> Any:
         hit = re.search(reference[2], results[int(reference[1])].text)
         return hit[1] if hit else f"nothing matches {reference[2]}"
 
+    if number := NUMBER.fullmatch(value):
+        return int(found(number))
     return REFERENCE.sub(found, value)
 
 
