@@ -5,12 +5,14 @@ from __future__ import annotations
 import click
 
 from ringfence.cli.options import fence_options
+from ringfence.model import Lane
 from ringfence.pipelines.confine import ENGINES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ringfence.policy.asked import Flags
 
+LANES = tuple(lane.value for lane in Lane)
 _REST = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 
 
@@ -20,8 +22,14 @@ _REST = {"ignore_unknown_options": True, "allow_interspersed_args": False}
     "--report", is_flag=True, help="say on stderr which engine holds what, before the program starts"
 )
 @click.option("--engine", type=click.Choice(ENGINES), default="auto", help="take this engine or none")
+@click.option(
+    "--lane", type=click.Choice(LANES), default="full", help="reviewer: on a throwaway layer; nothing lands"
+)
+@click.option("--session", metavar="NAME", default="", help="keep the layer of a reviewer under this name")
 @click.argument("program", nargs=-1, type=click.UNPROCESSED, required=True)
-def run_help(flags: Flags, report: bool, engine: str, program: tuple[str, ...]) -> int:
+def run_help(
+    flags: Flags, report: bool, engine: str, lane: str, session: str, program: tuple[str, ...]
+) -> int:
     """Run PROGRAM inside the fence; the kernel holds it and everything it starts.
 
     Arguments, standard streams, signals, terminal and exit status pass through unchanged.
@@ -29,11 +37,12 @@ def run_help(flags: Flags, report: bool, engine: str, program: tuple[str, ...]) 
     \b
     Examples:
       ringfence run --workspace . -- make test
+      ringfence run --workspace . --lane reviewer -- make check
       ringfence run --workspace ~/src/app --protect ~/src/app-main -- claude
     """
     from ringfence.pipelines.run import start
 
-    return start(flags, list(program), report=report, engine=engine)
+    return start(flags, list(program), report=report, engine=engine, lane=Lane(lane), keep_as=session)
 
 
 @click.command("shell", context_settings=_REST)
@@ -42,11 +51,14 @@ def run_help(flags: Flags, report: bool, engine: str, program: tuple[str, ...]) 
 @click.option("--session", metavar="NAME", default="", help="share the temp folder of this session")
 @click.option("--engine", type=click.Choice(ENGINES), default="auto", help="take this engine or none")
 @click.option(
+    "--lane", type=click.Choice(LANES), default="full", help="reviewer: on the session's throwaway layer"
+)
+@click.option(
     "--install-as", metavar="PATH", default="", help="write a program that can stand as SHELL, and end"
 )
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 def shell_help(
-    flags: Flags, shell: str, session: str, engine: str, install_as: str, words: tuple[str, ...]
+    flags: Flags, shell: str, session: str, engine: str, lane: str, install_as: str, words: tuple[str, ...]
 ) -> int:
     """A shell inside the fence: -c TEXT, -lc TEXT, a script file, or standard input.
 
@@ -55,6 +67,7 @@ def shell_help(
     \b
     Examples:
       ringfence shell --workspace . -c 'make > build.log'
+      ringfence shell --workspace . --lane reviewer --session r1 -c 'make check'
       ringfence shell --workspace . script.sh one two
       echo 'date > now' | ringfence shell --workspace .
       ringfence shell --workspace . --install-as ~/.local/bin/fenced-bash
@@ -66,7 +79,7 @@ def shell_help(
 
         write_shell(install_as, flags, shell)
         return 0
-    return start(flags, list(words), shell=shell, name=session, engine=engine)
+    return start(flags, list(words), shell=shell, name=session, engine=engine, lane=Lane(lane))
 
 
 @click.command("hook", context_settings=_REST)

@@ -239,12 +239,16 @@ def _opaque(policy: Policy, why: str, code: str) -> Decision:
 
 
 def _session_event(call: ToolCall) -> str:
-    from ringfence.pipelines import session
+    from ringfence.pipelines import layers, session
+    from ringfence.pipelines.compose import own_folders, process_environment
 
     name = session.session_name(call.agent, call.session)
     session.sweep(keep=name)
+    folders = own_folders(process_environment())
+    layers.sweep(folders)
     if call.event == "SessionEnd" and call.session:
         session.end(name)
+        layers.end_session(folders, name)
     return ""
 
 

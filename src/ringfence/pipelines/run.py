@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ringfence.enforce.launch import Program
 from ringfence.errors import EXIT_BUG, EXIT_USAGE, FenceError, UsageError
+from ringfence.model import Lane
 from ringfence.pipelines import compose, session
 from ringfence.pipelines.confine import ENGINES, end, run_confined
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from ringfence.pipelines.fence import Fence
     from ringfence.policy.asked import Flags
 
+_OPTIONS = {"--report": False, "--engine": True, "--lane": True, "--session": True}
 # Doors to processes outside that an agent leaves in its children's environment.
 DROPPED = ("CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN")
 
@@ -26,11 +28,18 @@ def run(words: Sequence[str]) -> int:
     from ringfence.pipelines.words import take_flags
 
     try:
-        flags, options, program = take_flags(words, {"--report": False, "--engine": True})
+        flags, options, program = take_flags(words, _OPTIONS)
         if not program:
             complain("ringfence: no program to run\n  ringfence run --workspace DIR -- PROGRAM ARGUMENTS…")
             return EXIT_USAGE
-        return start(flags, program, report="--report" in options, engine=options.get("--engine", "auto"))
+        return start(
+            flags,
+            program,
+            report="--report" in options,
+            engine=options.get("--engine", "auto"),
+            lane=known_lane(options.get("--lane", Lane.FULL.value)),
+            keep_as=options.get("--session", ""),
+        )
     except FenceError as error:
         complain(f"ringfence: {error}")
         return error.exit_code
@@ -39,8 +48,19 @@ def run(words: Sequence[str]) -> int:
         return EXIT_BUG
 
 
-def start(flags: Flags, program: list[str], *, report: bool = False, engine: str = "auto") -> int:
-    """Run and return the exit status; dies by the program's own signal."""
+def start(
+    flags: Flags,
+    program: list[str],
+    *,
+    report: bool = False,
+    engine: str = "auto",
+    lane: Lane = Lane.FULL,
+    keep_as: str = "",
+) -> int:
+    """Run and return the exit status; dies by the program's own signal.
+
+    `lane` REVIEWER: the whole program on a throwaway layer, which ends with it unless `keep_as` names a session.
+    """
     from ringfence.pipelines.say import complain, quote
 
     known_engine(engine)
@@ -48,13 +68,28 @@ def start(flags: Flags, program: list[str], *, report: bool = False, engine: str
     cwd = compose.process_cwd()
     fence = compose.fence_for(flags, env, cwd)
     outer = session.nested_name(env)
-    name = outer or session.session_name("", "")
+    name = outer or (session.named(keep_as) if keep_as else session.session_name("", ""))
     policy = session.with_session(fence.policy, name)
     if not policy.restricted:
         complain("ringfence: NO FENCE around this program: no workspace is named; give --workspace DIR")
     policy = prepare(policy, name, outer)
     inside = fenced_environment(env, policy, name)
     line = " ".join(map(quote, program))
+    if lane is Lane.REVIEWER and policy.restricted:
+        from ringfence.pipelines.reviewer import start_reviewer
+
+        return start_reviewer(
+            fence,
+            policy,
+            Program(program, utf8(inside)),
+            line,
+            cwd=cwd,
+            env=inside,
+            own="" if outer else name,
+            engine=engine,
+            tell=teller(report),
+            session=keep_as if not outer else "",
+        )
     return start_fenced(
         fence,
         policy,
@@ -132,6 +167,16 @@ def known_engine(name: str) -> str:
     if name not in ENGINES:
         raise UsageError(f"unknown engine {name!r}", f"one of: {', '.join(ENGINES)}")
     return name
+
+
+def known_lane(name: str) -> Lane:
+    """The lane, or UsageError: a misspelt reviewer must not become a full lane."""
+    try:
+        return Lane(name)
+    except ValueError:
+        raise UsageError(
+            f"unknown lane {name!r}", f"one of: {', '.join(lane.value for lane in Lane)}"
+        ) from None
 
 
 def fenced_environment(env: dict[str, str], policy: Policy, name: str) -> dict[str, str]:

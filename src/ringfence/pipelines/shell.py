@@ -9,9 +9,9 @@ from posix import access
 
 from ringfence.enforce.launch import Program
 from ringfence.errors import EXIT_BUG, EXIT_REFUSED, FenceError
-from ringfence.model import Verdict
+from ringfence.model import Lane, Verdict
 from ringfence.pipelines import compose, session
-from ringfence.pipelines.run import fenced_environment, known_engine, prepare, start_fenced, utf8
+from ringfence.pipelines.run import fenced_environment, known_engine, known_lane, prepare, start_fenced, utf8
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ringfence.pipelines.fence import Fence
     from ringfence.policy.asked import Flags
 
-_OPTIONS = {"--shell": True, "--session": True, "--install-as": True, "--engine": True}
+_OPTIONS = {"--shell": True, "--session": True, "--install-as": True, "--engine": True, "--lane": True}
 _SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/bin/sh")
 _TAKES_VALUE = ("-o", "+o", "-O", "+O", "--rcfile", "--init-file")
 
@@ -44,6 +44,7 @@ def run(words: Sequence[str]) -> int:
             shell=options.get("--shell", ""),
             name=options.get("--session", ""),
             engine=options.get("--engine", "auto"),
+            lane=known_lane(options.get("--lane", Lane.FULL.value)),
         )
     except FenceError as error:
         complain(f"ringfence: {error}")
@@ -63,11 +64,12 @@ def start(
     engine: str = "auto",
     said: str = "",
     judged: bool = False,
+    lane: Lane = Lane.FULL,
 ) -> int:
     """Run the shell and return its exit status; dies by its signal.
 
     `files`: single files it may write beside. `said`: what the agent's model wrote, where the shell's text wraps it.
-    `judged`: the agent's hook has read this text already.
+    `judged`: the agent's hook has read this text already. `lane` REVIEWER: on the throwaway layer of the session.
     """
     known_engine(engine)
     env = compose.process_environment()
@@ -89,6 +91,21 @@ def start(
 
         complain("ringfence: NO FENCE around this shell: no workspace is named; give --workspace DIR")
     policy = prepare(policy, own, outer)
+    if lane is Lane.REVIEWER and policy.restricted:
+        from ringfence.pipelines.reviewer import start_reviewer
+
+        return start_reviewer(
+            fence,
+            policy,
+            Program([program, *words], utf8(inside)),
+            said or text,
+            cwd=cwd,
+            env=inside,
+            own="" if outer else own,
+            engine=engine,
+            files=files,
+            session="" if own.startswith("call-") else own,
+        )
     return start_fenced(
         fence,
         policy,
