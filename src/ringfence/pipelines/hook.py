@@ -200,12 +200,16 @@ def _reply(row: Row, flags: Flags, terms: Terms, named: str | None, event: list[
 
 
 def _session_event(call: ToolCall, last: str) -> None:
-    from ringfence.pipelines import session
+    from ringfence.pipelines import layers, session
+    from ringfence.pipelines.compose import own_folders, process_environment
 
     name = session.session_name(call.agent, call.session)
     session.sweep(keep=name)
+    folders = own_folders(process_environment())
+    layers.sweep(folders)
     if call.event == last and call.session:
         session.end(name)
+        layers.end_session(folders, name)
 
 
 def _exists(path: str) -> bool:

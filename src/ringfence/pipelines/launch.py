@@ -14,7 +14,8 @@ from ringfence.agents.wiring import Wiring
 from ringfence.enforce.launch import Program
 from ringfence.errors import NotEnforcedError, UsageError
 from ringfence.model import Lane, Posture
-from ringfence.pipelines import binaries, compose, estate, launchers, rendering, review, session, wiring
+from ringfence.pipelines import binaries, compose, estate, launchers, rendering, session, wiring
+from ringfence.pipelines.reviewer import start_reviewer
 from ringfence.pipelines.run import fenced_environment, known_engine, start_fenced, teller, utf8
 from ringfence.pipelines.say import complain, quote
 from ringfence.pipelines.words import flag_words
@@ -210,8 +211,6 @@ def _run(
     policy = session.with_session(fence.policy, name)
     if fenced:
         policy = policy._replace(zones=(*policy.zones, *ground.zones), shell_reads="anywhere")
-    if ask.lane is Lane.REVIEWER:
-        policy = review.read_only(policy)
     session.prepare(policy, name)
     inside = agent_environment(fenced_environment(env, policy, name), lanes, made, ground)
     if lanes.TRUSTS:
@@ -225,7 +224,9 @@ def _run(
                 f"ringfence: {promise.held}: {promise.what}" + (f" ({promise.why})" if promise.why else "")
             )
     words = [binary.path, *made.flags, *args]
-    return start_fenced(
+    # A reviewer's whole agent stands on a throwaway layer: its tools and its shell see the same files, and none lands.
+    start_it = start_reviewer if ask.lane is Lane.REVIEWER else start_fenced
+    return start_it(
         fence,
         policy,
         Program(words, utf8(inside)),

@@ -1,8 +1,8 @@
 """The verdict on each change of a layer, under the rules that hold for programs.
 
-What `ringfence run` would let a program write is allowed: rules for file tools and texts alone (git's own config) do
-not count here; that config is looked at after the changes are applied, as after every fenced command. Paths are taken
-as they stand in the layer, below a physical root, so no link is followed to another place.
+What `ringfence run` would let a program write is allowed: rules for file tools and texts alone (git's own config)
+do not count here; that config is looked at after the changes are applied, as after every fenced command. Paths are
+taken as they stand in the layer, below a physical root, so no link is followed to another place.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Run one program on a throwaway layer: survey, holder, join. For `try`, and `run` and `shell` in a reviewer's lane.
+"""One program on a throwaway layer: survey, holder, join. For `try`, and for `run` and `shell` in a reviewer's lane.
 
 No watch of the real tree stands beside such a program, as it does beside others: it cannot change anything there, and
 what somebody else changes meanwhile is not its doing.

@@ -8,6 +8,7 @@ of mounts, not by a number), and removes its folder and what a killed `--keep` l
 from __future__ import annotations
 
 from posix import (
+    F_LOCK,
     O_CLOEXEC,
     O_CREAT,
     O_NOFOLLOW,
@@ -17,14 +18,18 @@ from posix import (
     close,
     getpid,
     listdir,
+    lockf,
     open,
     read,
     rename,
+    stat,
     statvfs,
     uname,
     unlink,
+    utime,
     write,
 )
+from time import time
 
 from ringfence.enforce.layer import NAME, Layer
 from ringfence.enforce.mounts_plan import Hold
@@ -39,11 +44,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ringfence.enforce.mounts import Survey
-    from ringfence.model import Confinement, Policy
+    from ringfence.model import Confinement, Folders
 
 # TEMP is the session's own, SCRATCH the agent's own: both are meant to be written for good.
 COVERED = (ZoneKind.WORKSPACE, ZoneKind.ZONE, ZoneKind.CACHE)
 _FOLDER = "layers"
+_LOCK = "lock"
+AGE = 86_400.0
+"""Seconds without a call after which a session's layer is dropped."""
 MEMORY, DISK, AUTO = "memory", "disk", "auto"
 _LEAST = 256 << 20  # bytes of memory below which a layer goes to the disk
 _MOST = 64 << 30
@@ -78,8 +86,8 @@ def choose(wanted: str, size: int, available: int, free_disk: int, kernel: str) 
     return Medium(DISK, size or max(min(free_disk // 2, _MOST), 16 << 20), why)
 
 
-def medium_here(policy: Policy, wanted: str = AUTO, size: int = 0) -> Medium:
-    return choose(wanted, size, _available(), _free(_nearest(policy.folders.cache or "/")), uname().release)
+def medium_here(folders: Folders, wanted: str = AUTO, size: int = 0) -> Medium:
+    return choose(wanted, size, _available(), _free(_nearest(folders.cache or "/")), uname().release)
 
 
 def shown_size(size: int) -> str:
@@ -143,7 +151,6 @@ def _nearest(path: str) -> str:
 def without_files(wanted: Confinement) -> tuple[Confinement, tuple[str, ...]]:
     """The confinement without write zones that are single files: an overlay covers folders. And those files."""
     from _stat import S_ISDIR
-    from posix import stat
 
     single = []
     for zone in wanted.writable:
@@ -189,32 +196,32 @@ class Kept(Record):
     data: dict[str, Any]
 
 
-def new_layer(policy: Policy, name: str, roots: tuple[str, ...], medium: Medium) -> Layer:
+def new_layer(folders: Folders, name: str, roots: tuple[str, ...], medium: Medium) -> Layer:
     """The layer to be built; on a disk with its folder made."""
     mark = f"{NAME}-{getpid()}-{processes.born(getpid())}"
     folder = ""
     if medium.on == DISK:
         from ringfence.pipelines.session import make_private
 
-        if not policy.folders.cache:
+        if not folders.cache:
             raise NotEnforcedError(
                 "nothing was run: there is no cache folder for a layer on the disk", "set HOME"
             )
-        folder = f"{policy.folders.cache}/{_FOLDER}/{name}"
-        make_private(folder, policy.folders.cache)
+        folder = f"{folders.cache}/{_FOLDER}/{name}"
+        make_private(folder, folders.cache)
     return Layer(roots, folder, medium.size, mark)
 
 
-def records_folder(policy: Policy) -> str:
-    return f"{policy.folders.state}/{_FOLDER}" if policy.folders.state else ""
+def records_folder(folders: Folders) -> str:
+    return f"{folders.state}/{_FOLDER}" if folders.state else ""
 
 
-def keep(policy: Policy, kept: Kept) -> None:
+def keep(folders: Folders, kept: Kept) -> None:
     """Write the record, whole or not at all. Raises OSError where the state folder cannot be written."""
     from ringfence.jsonscan import dumps
     from ringfence.pipelines.session import make_parents
 
-    folder = records_folder(policy)
+    folder = records_folder(folders)
     if not folder:
         return
     body = {
@@ -241,11 +248,11 @@ def keep(policy: Policy, kept: Kept) -> None:
     rename(new, path)
 
 
-def find(policy: Policy, name: str) -> Kept | None:
+def find(folders: Folders, name: str) -> Kept | None:
     """The record of this name; None if there is none, or it was cut short by a full disk."""
     from ringfence.jsonscan import loads
 
-    folder = records_folder(policy)
+    folder = records_folder(folders)
     try:
         fd = open(_raw(f"{folder}/{name}"), O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
     except OSError:
@@ -273,24 +280,71 @@ def lives(kept: Kept) -> bool:
     )
 
 
-def names(policy: Policy) -> list[str]:
+def names(folders: Folders) -> list[str]:
     try:
         return sorted(
-            name for name in listdir(records_folder(policy) or "/nonexistent") if name[-4:] != ".new"
+            name for name in listdir(records_folder(folders) or "/nonexistent") if name[-4:] != ".new"
         )
     except OSError:
         return []
 
 
-def sweep(policy: Policy) -> None:
-    """Clean up after every layer whose owner is gone. One listing where there is none."""
-    for name in names(policy):
-        kept = find(policy, name)
-        if kept is not None and not lives(kept):
-            drop(policy, kept)
+def sweep(folders: Folders) -> None:
+    """Clean up after every layer whose owner is gone, or that nobody used for long. One listing where there is none."""
+    for name in names(folders):
+        kept = find(folders, name)
+        if kept is not None and (not lives(kept) or idle(folders, name) > AGE):
+            drop(folders, kept)
 
 
-def drop(policy: Policy, kept: Kept) -> int:
+def idle(folders: Folders, name: str) -> float:
+    """Seconds since the layer of a session was last used; a `try` in progress counts as just now."""
+    if name.startswith("try-"):
+        return 0.0
+    try:
+        return time() - stat(_raw(f"{records_folder(folders)}/{name}")).st_mtime
+    except OSError:
+        return 0.0
+
+
+def touch(folders: Folders, name: str) -> None:
+    """The layer was used just now."""
+    try:
+        utime(_raw(f"{records_folder(folders)}/{name}"))
+    except OSError:
+        return
+
+
+def of_session(folders: Folders, session: str) -> list[Kept]:
+    """The layers of one session: one for each set of roots that its calls named."""
+    found = (find(folders, name) for name in names(folders) if name.rpartition(".")[0] == session)
+    return [kept for kept in found if kept is not None]
+
+
+def end_session(folders: Folders, session: str) -> None:
+    """At the agent's end event."""
+    for kept in of_session(folders, session):
+        drop(folders, kept)
+
+
+def lock(folders: Folders) -> int:
+    """Wait until no other call starts a layer; closing the descriptor lets the next one in. -1: no state folder."""
+    from ringfence.pipelines.session import make_parents
+
+    folder = records_folder(folders)
+    if not folder:
+        return -1
+    flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC
+    try:
+        fd = open(_raw(f"{folder}/{_LOCK}"), flags, 0o600)
+    except FileNotFoundError:
+        make_parents(folder)
+        fd = open(_raw(f"{folder}/{_LOCK}"), flags, 0o600)
+    lockf(fd, F_LOCK, 0)
+    return fd
+
+
+def drop(folders: Folders, kept: Kept) -> int:
     """End whoever lives in the layer, remove its folder and its record; how many processes were ended."""
     ended = 0
     if kept.mark and kept.data.get("boot") == boot():
@@ -306,15 +360,15 @@ def drop(policy: Policy, kept: Kept) -> int:
                 pass
             finally:
                 close(at)
-    remove_folder(policy, kept.folder)
-    forget(policy, kept.name)
+    remove_folder(folders, kept.folder)
+    forget(folders, kept.name)
     return ended
 
 
-def remove_folder(policy: Policy, folder: str) -> None:
+def remove_folder(folders: Folders, folder: str) -> None:
     """A layer's folder on the disk; nothing but one of ours, whatever the record says."""
-    base = f"{policy.folders.cache}/{_FOLDER}"
-    if not folder or folder.rpartition("/")[0] != base or not policy.folders.cache:
+    base = f"{folders.cache}/{_FOLDER}"
+    if not folder or folder.rpartition("/")[0] != base or not folders.cache:
         return
     from ringfence.pipelines.beneath import open_folder
     from ringfence.pipelines.layer_tree import remove_tree
@@ -327,9 +381,9 @@ def remove_folder(policy: Policy, folder: str) -> None:
             close(at)
 
 
-def forget(policy: Policy, name: str) -> None:
+def forget(folders: Folders, name: str) -> None:
     try:
-        unlink(_raw(f"{records_folder(policy)}/{name}"))
+        unlink(_raw(f"{records_folder(folders)}/{name}"))
     except OSError:
         return
 

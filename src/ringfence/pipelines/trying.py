@@ -128,7 +128,7 @@ def start(flags: Flags, program: list[str], wish: Wish) -> int:
         raise UsageError(
             "nothing was run: no workspace is named, so nothing could be told apart", "--workspace DIR"
         )
-    layers.sweep(fence.policy)
+    layers.sweep(fence.policy.folders)
     name = session.session_name("", "")
     policy = session.with_session(fence.policy, name)
     session.prepare(policy, name)
@@ -141,10 +141,10 @@ def start(flags: Flags, program: list[str], wish: Wish) -> int:
 
 def _try(policy: Policy, program: launcher.Program, cwd: str, env: dict[str, str], wish: Wish) -> int:
     prepared = layer_run.prepare(policy, cwd, env)
-    medium = layers.medium_here(policy, wish.on, wish.size)
+    medium = layers.medium_here(policy.folders, wish.on, wish.size)
     name = f"try-{posix.getpid()}"
     started = clock_gettime_ns(_COARSE)
-    layer = layers.new_layer(policy, name, prepared.roots, medium)
+    layer = layers.new_layer(policy.folders, name, prepared.roots, medium)
     kept = layers.Kept(name, posix.getpid(), processes.born(posix.getpid()), "", layer.mark, layer.folder, {})
     _note(policy, kept)
     try:
@@ -156,14 +156,14 @@ def _try(policy: Policy, program: launcher.Program, cwd: str, env: dict[str, str
         finally:
             layer_run.close(standing)
     finally:
-        layers.remove_folder(policy, layer.folder)
-        layers.forget(policy, name)
+        layers.remove_folder(policy.folders, layer.folder)
+        layers.forget(policy.folders, name)
 
 
 def _note(policy: Policy, kept: layers.Kept) -> None:
     """The record of this layer. Without a state folder only the sweep after a kill is lost."""
     try:
-        layers.keep(policy, kept)
+        layers.keep(policy.folders, kept)
     except OSError:
         return
 
