@@ -20,7 +20,7 @@ from ringfence.model import Access, Lane, Mode, Posture, ZoneKind
 from ringfence.pipelines import binaries, compose, estate, launch, rendering, wiring
 from ringfence.policy.asked import Flags
 from ringfence.render.lanes import Ask, Estate, Grant, Places
-from tests.support.product import Product, answer, needs_mounts, product_fixture  # noqa: F401 - a fixture
+from tests.support.product import Product, answer, needs_layer, needs_mounts, product_fixture  # noqa: F401 - a fixture
 
 HELP = """Usage: claude [options]
   --settings <file>   --allowedTools, --allowed-tools <tools...>   --disallowedTools <tools...>
@@ -391,23 +391,36 @@ def test_background_workers_stay_fenced(bench):
     assert os.path.exists(f"{bench.out}/late")  # it would have
 
 
-@needs_mounts
-def test_a_reviewer_and_its_children_find_the_tree_read_only(bench):
-    bench.write("ws/kept", "kept\n")
-    bench.agent(
-        f"""
-echo x > {bench.ws}/new || echo refused
-sh -c 'rm -f {bench.ws}/kept' || echo refused
-(cd {bench.ws} && mkdir made) || echo refused
+REVIEW = """
+echo x > {ws}/new || echo refused
+sh -c 'rm -f {ws}/kept' || echo refused
+(cd {ws} && mkdir made) || echo refused
 echo x > "$TMPDIR"/built && cat "$TMPDIR"/built
+ls {ws}
 """
-    )
+
+
+@needs_layer
+def test_a_reviewer_and_its_children_write_to_a_throwaway_layer(bench):
+    bench.write("ws/kept", "kept\n")
+    bench.agent(REVIEW.format(ws=bench.ws))
     done = bench.launch("--lane", "reviewer")
-    assert done.text.split() == ["refused", "refused", "refused", "x"], done
+    assert done.text.split() == ["x", "made", "new"], done
     assert os.listdir(bench.ws) == ["kept"]
-    done = bench.launch()
-    assert "refused" not in done.text
+    assert bench.launch().text.split() == ["x", "made", "new"]
     assert sorted(os.listdir(bench.ws)) == ["made", "new"]
+
+
+def test_a_reviewer_without_a_layer_finds_the_tree_read_only(bench):
+    bench.write("ws/kept", "kept\n")
+    bench.agent(REVIEW.format(ws=bench.ws))
+    done = bench.launch("--lane", "reviewer", "--engine", "landlock")
+    assert done.text.split() == ["refused", "refused", "refused", "x", "kept"], done
+    assert (
+        "no throwaway layer (the landlock engine cannot build one): the workspace is READ-ONLY"
+        in done.complaint
+    )
+    assert os.listdir(bench.ws) == ["kept"]
 
 
 def test_variables_that_switch_hooks_off_are_taken_out_and_said(bench):
@@ -450,8 +463,11 @@ def test_the_hook_holds_the_lane_for_sub_agents_too(bench, more):
 def test_the_shell_takes_mode_and_lane(bench):
     bench.write("ws/kept", "kept\n")
     shell = ("shell", "--workspace", bench.ws)
-    assert bench.run(*shell, "--lane", "reviewer", "-c", 'python3 -c \'open("x", "w")\'').status == 1
-    assert bench.run(*shell, "--lane", "full", "-c", 'python3 -c \'open("x", "w")\'').status == 0
+    made = 'python3 -c \'open("x", "w")\''
+    bench.run(*shell, "--lane", "reviewer", "-c", made)
+    assert os.listdir(bench.ws) == ["kept"]
+    assert bench.run(*shell, "--lane", "full", "-c", made).status == 0
+    assert sorted(os.listdir(bench.ws)) == ["kept", "x"]
     done = bench.run(*shell, "--mode", "safe", "-c", ":")
     assert done.status == 2
     assert "safe mode, which has no shell" in done.complaint
@@ -591,7 +607,7 @@ def test_render_json_is_whole_and_stable(product):
     value = done.json
     assert list(value) == [
         "version", "agent", "mode", "lane", "posture", "flags", "env", "config", "agent_definition", "prompt",
-        "hooks", "promises", "notes",
+        "hooks", "promises", "notes", "holes",
     ]  # fmt: skip
     assert value["hooks"] == [
         "ringfence",

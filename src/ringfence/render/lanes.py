@@ -175,7 +175,11 @@ _REVIEW = (
     "You review and change nothing: edit tools are off, and no change to the workspace is kept, not from a command "
     "either. Say what should change instead of changing it."
 )
-_REVIEW_POWER = " Commands may re-run the project's own checks; their output belongs in $TMPDIR."
+_REVIEW_POWER = (
+    " Commands may run everything, the project's whole gate included: they write to a throwaway layer over the "
+    "workspace, which later commands of this session see and which is thrown away. Tools that read files may show the "
+    "real tree instead."
+)
 _WITHHELD = (
     "Power mode was asked for and {title} cannot hold it while a person attends, so this session works as in safe "
     "mode. "
@@ -251,10 +255,13 @@ def common(ask: Ask, *, fenced: bool, hook: str, shell: bool, seen: bool = True)
         )
     if ask.lane is Lane.REVIEWER:
         if fenced:
-            why = "the workspace is read-only for the whole process; build output has $TMPDIR"
+            why = "the whole process writes to a throwaway layer; where none can be built, the workspace is read-only"
             found.append(Promise("the workspace is not changed", Held.KERNEL, why))
         else:
-            why = "edit tools are denied before they run; commands see a read-only workspace, which the kernel holds"
+            why = (
+                "edit tools are denied before they run; commands write to the session's throwaway layer, which the "
+                "kernel holds"
+            )
             found.append(Promise("the workspace is not changed", Held.HOOK, why))
     # The engine holds what they may write; that they have no shell rests on our seeing their calls.
     rests = ask.mode is Mode.SAFE or not fenced
