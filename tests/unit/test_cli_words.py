@@ -251,6 +251,15 @@ def test_a_bug_of_ours_has_its_own_exit_status(tmp_path):
         == "ringfence: a bug of ringfence, nothing was run: ZeroDivisionError: integer division or modulo by zero\n"
     )
     assert not os.path.exists(broken.path("ws/ran"))
+    with open(os.path.join(package, "pipelines/aftermath.py"), "a", encoding="utf-8") as file:
+        file.write("\nfrom ringfence.model import gone\n")
+    for words in (("run", "--workspace", broken.ws, "--", "touch", "ran"), ("shell", "-c", "touch ran")):
+        done = broken.run(*words)
+        assert (done.status, done.out) == (70, b"")
+        assert done.complaint.startswith(
+            "ringfence: nothing was run, because ringfence itself is broken: ImportError("
+        )
+        assert not os.path.exists(broken.path("ws/ran"))
 
 
 @pytest.mark.parametrize("way", ["module", "start"])
