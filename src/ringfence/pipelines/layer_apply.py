@@ -335,7 +335,7 @@ class Applier:
             raise OSError(1, "device")
         try:
             if after.kind == "file":
-                source = posix.open(inside, _FILE, dir_fd=self._top)
+                source = self._open_inside(inside)
                 try:
                     copy_with_holes(source, held, after.size)
                 finally:
@@ -343,6 +343,18 @@ class Applier:
             self._dress(held, inside, after, times=True)
         finally:
             posix.close(held)
+
+    def _open_inside(self, inside: bytes) -> int:
+        """A file of the layer for reading; what its own mode closes is opened up first: the layer is thrown away."""
+        try:
+            return posix.open(inside, _FILE, dir_fd=self._top)
+        except PermissionError:
+            held = posix.open(inside, _O_PATH | posix.O_NOFOLLOW | posix.O_CLOEXEC, dir_fd=self._top)
+            try:
+                posix.chmod(f"/proc/self/fd/{held}", 0o600)
+            finally:
+                posix.close(held)
+            return posix.open(inside, _FILE, dir_fd=self._top)
 
     def _dress(self, held: int, inside: bytes, after: Entry, *, times: bool) -> None:
         """Owner first (it clears set-id bits), then attributes, mode, times."""

@@ -59,7 +59,7 @@ def build(prepared: Prepared, layer: Layer, attend: Callable[[str], None] | None
         held = hold(prepared.found, layer, attend)
     except KernelCallError as failed:
         # The mount below a root is the commonest reason, and the kernel's EINVAL names nothing.
-        below = _mount_below(prepared.roots) if failed.errno == 22 else ""
+        below = mount_below(prepared.roots) if failed.errno == 22 else ""
         hint = (
             f"{below} is a mount below the workspace; unmount it, or name a workspace beside it"
             if below
@@ -114,6 +114,16 @@ def run(
     return outcome, (seen[-1] if seen else None)
 
 
+def is_fenced() -> bool:
+    """Whether this process stands in a fence of the mounts engine: no layer can be mounted in there."""
+    from ringfence.enforce.mounts_mark import inside_a_fence
+
+    try:
+        return inside_a_fence()
+    except OSError:
+        return False
+
+
 def _listen(watch: Watch, hear: int) -> None:
     """Take the listener that the child has made, before it may go on; without one attempts go unheard: said so."""
     number = posix.read(hear, 32).split()
@@ -128,7 +138,7 @@ def _listen(watch: Watch, hear: int) -> None:
         raise NotEnforcedError(f"nothing was run: {failed}", "ringfence try --no-attempts") from None
 
 
-def _mount_below(roots: tuple[str, ...]) -> str:
+def mount_below(roots: tuple[str, ...]) -> str:
     from ringfence.enforce.mounts_mark import read_mount_table
     from ringfence.enforce.mounts_table import parse
 

@@ -164,7 +164,25 @@ class Watch:
         whole = text if text[:1] == "/" else f"{_link(base)}/{text}"
         if whole[:1] != "/":
             return ""
-        return _physical(heard.pid, whole, heard.shape.op)
+        return _physical(heard.pid, _not_ours(heard.pid, whole), heard.shape.op)
+
+
+_OWN = (
+    ("/proc/self/", ""),
+    ("/proc/thread-self/", ""),
+    ("/dev/fd/", "fd/"),
+    ("/dev/stdin", "fd/0"),
+    ("/dev/stdout", "fd/1"),
+    ("/dev/stderr", "fd/2"),
+)
+
+
+def _not_ours(pid: int, path: str) -> str:
+    """Names that mean the caller itself (glibc's lchmod goes through /proc/self/fd), made to mean that process."""
+    for prefix, part in _OWN:
+        if path.startswith(prefix):
+            return f"/proc/{pid}/{part}{path[len(prefix) :]}"
+    return path
 
 
 def _physical(pid: int, path: str, op: str) -> str:

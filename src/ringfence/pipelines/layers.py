@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 COVERED = (ZoneKind.WORKSPACE, ZoneKind.ZONE, ZoneKind.CACHE)
 _FOLDER = "layers"
 _LOCK = "lock"
+_CALL = "try-"  # of one call alone: dropped when its process is gone, with its temp folder
 AGE = 86_400.0
 """Seconds without a call after which a session's layer is dropped."""
 MEMORY, DISK, AUTO = "memory", "disk", "auto"
@@ -196,20 +197,28 @@ class Kept(Record):
     data: dict[str, Any]
 
 
-def new_layer(folders: Folders, name: str, roots: tuple[str, ...], medium: Medium) -> Layer:
+def of_process(folders: Folders, medium: Medium, name: str = "") -> Kept:
+    """The record of a layer that this process is about to make, to be written before anything is.
+
+    Without a name it is the layer of this call alone.
+    """
+    born = processes.born(getpid())
+    name = name or f"{_CALL}{getpid()}"
+    folder = f"{folders.cache}/{_FOLDER}/{name}" if medium.on == DISK else ""
+    return Kept(name, getpid(), born, "", f"{NAME}-{getpid()}-{born}", folder, {})
+
+
+def new_layer(folders: Folders, kept: Kept, roots: tuple[str, ...], medium: Medium) -> Layer:
     """The layer to be built; on a disk with its folder made."""
-    mark = f"{NAME}-{getpid()}-{processes.born(getpid())}"
-    folder = ""
-    if medium.on == DISK:
+    if kept.folder:
         from ringfence.pipelines.session import make_private
 
         if not folders.cache:
             raise NotEnforcedError(
                 "nothing was run: there is no cache folder for a layer on the disk", "set HOME"
             )
-        folder = f"{folders.cache}/{_FOLDER}/{name}"
-        make_private(folder, folders.cache)
-    return Layer(roots, folder, medium.size, mark)
+        make_private(kept.folder, folders.cache)
+    return Layer(roots, kept.folder, medium.size, kept.mark)
 
 
 def records_folder(folders: Folders) -> str:
@@ -299,7 +308,7 @@ def sweep(folders: Folders) -> None:
 
 def idle(folders: Folders, name: str) -> float:
     """Seconds since the layer of a session was last used; a `try` in progress counts as just now."""
-    if name.startswith("try-"):
+    if name.startswith(_CALL):
         return 0.0
     try:
         return time() - stat(_raw(f"{records_folder(folders)}/{name}")).st_mtime
@@ -361,6 +370,10 @@ def drop(folders: Folders, kept: Kept) -> int:
             finally:
                 close(at)
     remove_folder(folders, kept.folder)
+    if kept.name.startswith(_CALL):
+        from ringfence.pipelines.session import end_call
+
+        end_call(f"call-{kept.name[len(_CALL) :]}")
     forget(folders, kept.name)
     return ended
 

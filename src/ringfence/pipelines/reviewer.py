@@ -14,7 +14,6 @@ import posix
 from ringfence.enforce.layer import Layer
 from ringfence.enforce.layer_holder import Held, Joining
 from ringfence.errors import NotEnforcedError
-from ringfence.kernel import processes
 from ringfence.model import Access, ZoneKind
 from ringfence.pipelines import layer_run, layers
 from ringfence.pipelines.say import complain
@@ -74,15 +73,16 @@ def start_reviewer(
     why = ""
     if engine == "landlock":
         why = "the landlock engine cannot build one"
-    elif "RINGFENCE_FENCE" in env and _is_fenced():
+    elif "RINGFENCE_FENCE" in env and layer_run.is_fenced():
         why = "this shell stands in another fence, in which nothing can be mounted"
     if not why:
         try:
             return _on_layer(fence, policy, program, line, cwd, env, own, files, tell, session, tidy, sink)
         except NotEnforcedError as error:
-            why = str(error).removeprefix("nothing was run: ")
+            # The commonest reasons are long enough: the message alone, and the next step behind it.
+            why = "; ".join(filter(None, (error.message.removeprefix("nothing was run: "), error.hint)))
     complain(
-        f"ringfence: reviewer: no throwaway layer ({why}): the workspace is READ-ONLY for this command; "
+        f"ringfence: reviewer: no layer ({why}): the workspace is READ-ONLY for this command; "
         "build output has its place in $TMPDIR"
     )
     policy = read_only(policy)
@@ -112,15 +112,6 @@ def read_only(policy: Policy) -> Policy:
         for zone in policy.zones
     )
     return policy._replace(zones=zones)
-
-
-def _is_fenced() -> bool:
-    from ringfence.enforce.mounts_mark import inside_a_fence
-
-    try:
-        return inside_a_fence()
-    except OSError:
-        return False
 
 
 def _on_layer(
@@ -201,10 +192,9 @@ def _of_call(
 ) -> tuple[layer_run.Standing, Joining, str]:
     """A layer for this call alone, which ends with us."""
     medium = layers.medium_here(folders)
-    name = f"try-{posix.getpid()}"
-    layer = layers.new_layer(folders, name, prepared.roots, medium)
-    kept = layers.Kept(name, posix.getpid(), processes.born(posix.getpid()), "", layer.mark, layer.folder, {})
+    kept = layers.of_process(folders, medium)
     layers.keep(folders, kept)
+    layer = layers.new_layer(folders, kept, prepared.roots, medium)
     standing = layer_run.build(prepared, layer)
     layers.keep(folders, kept._replace(namespace=standing.held.namespace))
     return standing, Joining(cwd), medium.on
@@ -245,12 +235,10 @@ def _begin(
     folders: Folders, name: str, prepared: layer_run.Prepared, cwd: str
 ) -> tuple[layer_run.Standing, Joining, str]:
     medium = layers.medium_here(folders)
-    layer = layers.new_layer(folders, name, prepared.roots, medium)
     # Written before anything is made: whoever starts next cleans up after us.
-    unborn = layers.Kept(
-        name, posix.getpid(), processes.born(posix.getpid()), "", layer.mark, layer.folder, {}
-    )
+    unborn = layers.of_process(folders, medium, name)
     layers.keep(folders, unborn)
+    layer = layers.new_layer(folders, unborn, prepared.roots, medium)
     record = f"{layers.records_folder(folders)}/{name}"
     try:
         standing = layer_run.build(prepared, layer, lambda _: _attend(record))

@@ -9,7 +9,15 @@ import posix
 from time import clock_gettime_ns
 
 from ringfence.enforce import launch as launcher
-from ringfence.errors import EXIT_BUG, EXIT_OK, EXIT_REFUSED, EXIT_USAGE, FenceError, UsageError
+from ringfence.errors import (
+    EXIT_BUG,
+    EXIT_OK,
+    EXIT_REFUSED,
+    EXIT_USAGE,
+    FenceError,
+    NotEnforcedError,
+    UsageError,
+)
 from ringfence.kernel import processes
 from ringfence.model import Attempt, JudgedChange, LayerLimit, Verdict
 from ringfence.pipelines import compose, layer_run, layers, session
@@ -128,36 +136,46 @@ def start(flags: Flags, program: list[str], wish: Wish) -> int:
         raise UsageError(
             "nothing was run: no workspace is named, so nothing could be told apart", "--workspace DIR"
         )
+    if "RINGFENCE_FENCE" in env and layer_run.is_fenced():
+        raise NotEnforcedError(
+            "nothing was run: this shell stands in a fence, in which no throwaway layer can be mounted",
+            "run `ringfence try` from outside it",
+        )
     layers.sweep(fence.policy.folders)
     name = session.session_name("", "")
     policy = session.with_session(fence.policy, name)
-    session.prepare(policy, name)
-    inside = fenced_environment(env, policy, name)
+    medium = layers.medium_here(policy.folders, wish.on, wish.size)
+    kept = layers.of_process(policy.folders, medium)
+    _note(policy, kept)  # before anything is made that a kill could leave behind
     try:
-        return _try(policy, launcher.Program(program, utf8(inside)), cwd, inside, wish)
+        session.prepare(policy, name)
+        inside = fenced_environment(env, policy, name)
+        return _try(policy, launcher.Program(program, utf8(inside)), cwd, inside, wish, medium, kept)
     finally:
         session.end_call(name)
+        layers.remove_folder(policy.folders, kept.folder)
+        layers.forget(policy.folders, kept.name)
 
 
-def _try(policy: Policy, program: launcher.Program, cwd: str, env: dict[str, str], wish: Wish) -> int:
+def _try(
+    policy: Policy,
+    program: launcher.Program,
+    cwd: str,
+    env: dict[str, str],
+    wish: Wish,
+    medium: Medium,
+    kept: layers.Kept,
+) -> int:
     prepared = layer_run.prepare(policy, cwd, env)
-    medium = layers.medium_here(policy.folders, wish.on, wish.size)
-    name = f"try-{posix.getpid()}"
     started = clock_gettime_ns(_COARSE)
-    layer = layers.new_layer(policy.folders, name, prepared.roots, medium)
-    kept = layers.Kept(name, posix.getpid(), processes.born(posix.getpid()), "", layer.mark, layer.folder, {})
-    _note(policy, kept)
+    layer = layers.new_layer(policy.folders, kept, prepared.roots, medium)
+    standing = layer_run.build(prepared, layer)
     try:
-        standing = layer_run.build(prepared, layer)
         kept = kept._replace(namespace=standing.held.namespace)
         _note(policy, kept)
-        try:
-            return _run(policy, program, cwd, wish, standing, medium, started, kept)
-        finally:
-            layer_run.close(standing)
+        return _run(policy, program, cwd, wish, standing, medium, started, kept)
     finally:
-        layers.remove_folder(policy.folders, layer.folder)
-        layers.forget(policy.folders, name)
+        layer_run.close(standing)
 
 
 def _note(policy: Policy, kept: layers.Kept) -> None:
