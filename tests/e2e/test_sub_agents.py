@@ -34,7 +34,7 @@ def _calls(rig: Rig) -> tuple[Call, ...]:
     own = [
         *rig.write("@ws@/child", "x\n"),
         *rig.write("@out@/by-tool", "x\n"),
-        *rig.shell(f'eval "$(echo {_HIDDEN} | base64 -d)"; true'),
+        *rig.shell(f"echo {_HIDDEN} | base64 -d | sh; true"),
     ]
     return (start, *(Call(CHILD + call.tool, call.input) for call in (*own, *end)))
 
