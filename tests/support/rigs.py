@@ -133,6 +133,16 @@ GEMINI = Rig(
 )
 
 
+# OpenCode installs its plugin types into every folder that may hold plugins, and waits over a minute for a registry
+# that is not there. It does not where they are installed: that is what one start with a network leaves behind.
+_TYPES = _dump({"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}})
+_INSTALLED = {
+    f"{folder}/{name}": text
+    for folder in ("@home@/.config/opencode", "@ws@/.opencode")
+    for name, text in (("package-lock.json", _TYPES), ("node_modules/.keep", ""))
+}
+
+
 def _opencode(model: str) -> dict[str, str]:
     provider = {
         "npm": "@ai-sdk/openai-compatible",
@@ -148,7 +158,7 @@ def _opencode(model: str) -> dict[str, str]:
         "provider": {"scripted": provider},
         "permission": {"*": "allow", "external_directory": "allow"},
     }
-    return {"@home@/.config/opencode/opencode.json": _dump(config)}
+    return {"@home@/.config/opencode/opencode.json": _dump(config), **_INSTALLED}
 
 
 OPENCODE = Rig(

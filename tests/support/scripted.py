@@ -15,6 +15,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple, Self
 
 LAST_WORD = "done"
+CHILD = "child:"
+CHILD_TASK = "the task of a child"
 REFERENCE = re.compile(r"@result(\d+):(.+?)@")
 NUMBER = re.compile(r"@number(\d+):(.+?)@")
 
@@ -140,12 +142,21 @@ class ScriptedModel:
             self.unknown.append(f"{method} {path}")
         return Answer(b'{"error":{"type":"not_found_error","message":"-"}}', status=404)
 
+    def _script_of(self, request: dict[str, Any]) -> list[Call]:
+        """The calls of this conversation. Those of a sub-agent are marked `child:`; it is told by `CHILD_TASK` in
+        the prompt that the first call of the script gave it."""
+        own = [call for call in self.script if not call.tool.startswith(CHILD)]
+        if len(own) == len(self.script) or CHILD_TASK not in self.context(request):
+            return own
+        return [Call(call.tool.removeprefix(CHILD), call.input) for call in self.script if call not in own]
+
     def _next(self, request: dict[str, Any]) -> tuple[Call | None, int]:
         results = self.results(request)
         step = len(results)
-        if not self.offered(request) or step >= len(self.script):
+        script = self._script_of(request)
+        if not self.offered(request) or step >= len(script):
             return None, step
-        call = self.script[step]
+        call = script[step]
         return Call(call.tool, filled(call.input, results)), step
 
 

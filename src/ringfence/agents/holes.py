@@ -112,7 +112,12 @@ HOLES: Mapping[str, tuple[Hole, ...]] = {
             KERNEL,
             "Gemini refuses most of them before it asks the hook (seen); `glob` is not among them, so it is judged",
         ),
-        Hole("sub-agents (`invoke_agent`)", NONE, KERNEL, "whether the hook sees their calls was not tried"),
+        Hole(
+            "sub-agents (`invoke_agent`)",
+            HOOK,
+            KERNEL,
+            "their calls come to the same hook with the session of their parent (seen); commands are rewritten",
+        ),
         Hole("`@file` and `!` lines of a prompt", NONE, KERNEL, "whether a hook sees them was not tried"),
         Hole(
             "`hooksConfig.enabled`, `/hooks`, an untrusted folder",
