@@ -10,8 +10,6 @@ A verdict is about a moment and a string that somebody opens later; only the eng
 `ringfence shell` holds while a program runs (docs/adr/0003).
 """
 
-from __future__ import annotations
-
 __version__ = "0.1.0"
 
 TYPE_CHECKING = False

@@ -1,6 +1,4 @@
-"""From the first word of the command line to the pipeline that answers it. Hot: knows three doors by heart."""
-
-from __future__ import annotations
+"""From the first word of the command line to the pipeline that answers it. Hot: knows four doors by heart."""
 
 import sys
 
@@ -10,7 +8,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main(words: "Sequence[str] | None" = None) -> int:
     """Run one command; the exit status as docs/cli.md lists them."""
     words = sys.argv[1:] if words is None else words
     first = words[0] if words else ""
@@ -29,15 +27,19 @@ def main(words: Sequence[str] | None = None) -> int:
             from ringfence.pipelines.run import run as run_program
 
             return run_program(rest)
+        if first == "try":
+            from ringfence.pipelines.trying import run as run_try
+
+            return run_try(rest)
     return _cold(words)
 
 
-def enter(words: Sequence[str]) -> NoReturn:
+def enter(words: "Sequence[str]") -> "NoReturn":
     """The whole life of a process that start.py started."""
     with_bundle(lambda: main(words))
 
 
-def with_bundle(command: Callable[[], int]) -> NoReturn:
+def with_bundle(command: "Callable[[], int]") -> "NoReturn":
     """Run a hot command with the bundle in front of the import system, and end."""
     from ringfence.bundle import install
 
@@ -48,7 +50,7 @@ def with_bundle(command: Callable[[], int]) -> NoReturn:
     leave(status)
 
 
-def leave(status: int) -> NoReturn:
+def leave(status: int) -> "NoReturn":
     """End the process at once. Everything that was written has been flushed; `sys.exit` would take 0.6 ms more."""
     if "atexit" in sys.modules or sys.platform == "win32":
         sys.exit(status)  # a cold command: click, rich and their libraries may have something to tidy
@@ -57,7 +59,7 @@ def leave(status: int) -> NoReturn:
     _exit(status)
 
 
-def _cold(words: Sequence[str]) -> int:
+def _cold(words: "Sequence[str]") -> int:
     if sys.flags.no_site:
         # Started by start.py: put our folder last, where it cannot hide a standard module, and load `site`.
         own = sys.path.pop(0)

@@ -10,20 +10,11 @@ succeed without a fence, or it proves nothing. The tree:
 
 from __future__ import annotations
 
+import errno
 from typing import NamedTuple
 
-
-class Attack(NamedTuple):
-    """One row. `needs`: programs or capabilities of tests/kernel/conftest.py; without them the row is skipped."""
-
-    id: str
-    what: str
-    how: str
-    language: str = "sh"
-    needs: tuple[str, ...] = ()
-    inherit: str = ""  # "directory", "file" or "handle": a descriptor on $OUT that the program starts with
-    since: int = 1  # the Landlock ABI that first stops it
-
+from tests.kernel.attack_row import Attack
+from tests.kernel.attacks_kinds import KINDS
 
 SYSCALLS = """
 import ctypes, os, sys
@@ -113,13 +104,16 @@ ATTACKS = (
     ),
     Attack("whiteout", "a whiteout, which needs no privilege", 'mknod "$OUT/whiteout" c 0 0'),
     Attack(
-        "device-inside", "a device node in the workspace", "mknod node c 1 3 && echo PWNED", needs=("root",)
+        "device-inside",
+        "a device node in the workspace",
+        "mknod node c 1 3 && echo PWNED",
+        na=(("user", errno.EPERM),),
     ),
     Attack(
         "block-device-inside",
         "a node for a disk in the workspace",
         "mknod disk b 7 0 && echo PWNED",
-        needs=("root",),
+        na=(("user", errno.EPERM),),
     ),
     # processes
     Attack("python", "python -c", "\"$PYTHON\" -I -c \"import os; open(os.environ['OUT'] + '/new', 'w')\""),
@@ -212,7 +206,13 @@ ATTACKS = (
         "unshare -Urm sh -c 'mount -t tmpfs none dir && mkdir dir/m && mount --bind \"$OUT\" dir/m && echo > dir/m/new'",
         needs=("userns",),
     ),
-    Attack("chroot", "make the outside the root", "os.chroot(OUT)\nopen('/new', 'w')", "py", needs=("root",)),
+    Attack(
+        "chroot",
+        "make the outside the root",
+        "os.chroot(OUT)\nopen('/new', 'w')",
+        "py",
+        na=(("user", errno.EPERM),),
+    ),
     Attack(
         "chroot-userns",
         "the same with a user namespace's rights",
@@ -229,7 +229,7 @@ ATTACKS = (
         "mount = os.open(OUT, os.O_RDONLY)\n"
         "os.write(check(libc.open_by_handle_at(mount, ctypes.byref(h), os.O_WRONLY)), b'pwned')",
         "py",
-        needs=("root",),
+        na=(("user", errno.EPERM),),
     ),
     Attack(
         "file-handle-read",
@@ -240,7 +240,7 @@ ATTACKS = (
         "mount = os.open(OUT, os.O_RDONLY)\n"
         "check(libc.open_by_handle_at(mount, ctypes.byref(h), os.O_RDONLY))\nprint('PWNED')",
         "py",
-        needs=("root",),
+        na=(("user", errno.EPERM),),
     ),
     Attack(
         "detached-mount",
@@ -248,31 +248,35 @@ ATTACKS = (
         "tree = check(libc.syscall(428, -100, os.fsencode(OUT), 1 | 0o2000000))\n"
         "os.open('new', os.O_CREAT | os.O_WRONLY, dir_fd=tree)",
         "py",
-        needs=("root",),
+        na=(("user", errno.EPERM),),
     ),
     Attack(
         "kernel-settings",
         "a sysctl",
         "open('/proc/sys/kernel/core_pattern', 'r+').close()\nprint('PWNED')",
         "py",
-        needs=("root",),
+        na=(("user", errno.EACCES),),
     ),
     Attack(
         "raw-disk",
         "the disk below the file system",
         "os.close(os.open(os.environ['DISK'], os.O_WRONLY))\nprint('PWNED')",
         "py",
-        needs=("root", "disk"),
+        needs=("disk",),
+        na=(("user", errno.EACCES),),
     ),
     Attack(
         "kernel-module",
         "load a module (an empty one: ENOEXEC means we were let in)",
         "import errno\n"
         "libc.syscall(175, b'', 0, b'')\n"
-        "print('PWNED' if ctypes.get_errno() in (errno.ENOEXEC, errno.EINVAL) else '')",
+        "if ctypes.get_errno() not in (errno.ENOEXEC, errno.EINVAL): check(-1)\n"
+        "print('PWNED')",
         "py",
-        needs=("root", "modules"),
+        needs=("modules",),
+        na=(("user", errno.EPERM),),
     ),
+    *KINDS,
 )
 
 

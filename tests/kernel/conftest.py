@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import os
 import shutil
 import subprocess
@@ -75,7 +77,10 @@ def own(top, who):
 
 
 def snapshot(base):
-    """Everything outside the workspace: kind, mode, size, link count, content. Any change is an escape."""
+    """Everything outside the workspace: kind, mode, owner, size, links, content, attributes, and the times of files.
+
+    Any change is an escape. A folder's time changes with what is in it, and that is seen by itself.
+    """
     seen = {}
     for root, folders, files in os.walk(base):
         if root == base and "ws" in folders:
@@ -90,9 +95,20 @@ def snapshot(base):
                     content = file.read()
             else:
                 content = ""
-            links = known.st_nlink if os.path.isfile(path) else 0
-            seen[os.path.relpath(path, base)] = (known.st_mode, known.st_size, links, content)
+            plain = os.path.isfile(path) and not os.path.islink(path)
+            extra = (known.st_nlink, known.st_size, known.st_mtime_ns) if plain else ()
+            owner = (known.st_uid, known.st_gid)
+            seen[os.path.relpath(path, base)] = (known.st_mode, owner, extra, content, attributes(path))
     return seen
+
+
+def attributes(path):
+    """Extended attributes and access control lists, as far as this file system has them."""
+    try:
+        names = os.listxattr(path, follow_symlinks=False)
+        return {name: os.getxattr(path, name, follow_symlinks=False) for name in sorted(names)}
+    except OSError:
+        return {}
 
 
 @contextlib.contextmanager
@@ -137,6 +153,12 @@ def missing(needs, who, base):
                 reason = "core files go elsewhere" if file.read()[0] in "|/" else ""
         elif need == "disk":
             reason = "" if disk() else "no disk to be seen"
+        elif need in _WRITABLE:
+            reason = "" if os.path.exists(_WRITABLE[need]) else f"no {_WRITABLE[need]}"
+        elif need == "overlay":
+            reason = dict(HERE.why_not).get("overlay", "")
+        elif need in {"xattr", "acl", "inode-flags"}:
+            reason = _not_on(base, need)
         elif need == "modules":
             reason = (
                 "" if os.path.exists("/proc/modules") and os.uname().machine == "x86_64" else "no modules"
@@ -145,6 +167,32 @@ def missing(needs, who, base):
             reason = "" if shutil.which(need) else f"{need} is not installed"
         if reason:
             return reason
+    return ""
+
+
+_WRITABLE = {
+    "cron": "/etc/cron.d",
+    "hugepages": "/sys/kernel/mm/transparent_hugepage/enabled",
+    "sysrq": "/proc/sysrq-trigger",
+}
+
+
+def _not_on(base, need):
+    """Why the file system of the test's world lacks a kind of metadata, "" if it has it."""
+    path = os.path.join(base, "out/secret.txt")
+    try:
+        if need == "xattr":
+            os.getxattr(path, "user.none")
+        elif need == "acl":
+            os.getxattr(path, "system.posix_acl_access")
+        else:
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                fcntl.ioctl(descriptor, 0x80086601, bytes(8))  # FS_IOC_GETFLAGS
+            finally:
+                os.close(descriptor)
+    except OSError as error:
+        return "" if error.errno == errno.ENODATA else f"{need}: {error.strerror} on this file system"
     return ""
 
 

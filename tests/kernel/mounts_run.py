@@ -9,7 +9,7 @@ import os
 import sys
 
 from ringfence.enforce import launch, mounts, report
-from ringfence.kernel import landlock, seccomp
+from ringfence.kernel import landlock, namespaces, seccomp
 from ringfence.kernel.probe import capabilities
 from ringfence.model import Access, Confinement, Rule, Zone, ZoneKind
 
@@ -51,7 +51,8 @@ def main(argv):
     elif spec.get("without") == "rights":
         mounts.namespaces.drop_rights = landlock.no_new_privs
     wanted = confinement(spec)
-    standing = mounts.Standing(spec["cwd"], env, tuple(spec.get("keep", ())))
+    mapper = namespaces.Mapper() if spec.get("wait") and not os.geteuid() else None
+    standing = mounts.Standing(spec["cwd"], env, tuple(spec.get("keep", ())), mapper)
 
     def confine():
         applied = mounts.confine_self(wanted, standing, here)
@@ -62,7 +63,7 @@ def main(argv):
 
     program = launch.Program(argv[2:], env, spec["cwd"])
     if spec.get("wait"):
-        outcome = launch.launch(program, confine)
+        outcome = launch.launch(program, confine, assist=mapper.serve if mapper else None)
         if isinstance(outcome, launch.Finished):
             sys.stdout.flush()
             return launch.imitate(outcome.status)

@@ -107,6 +107,13 @@ def person(name):
         yield who
 
 
+@pytest.fixture(scope="module", params=people())
+def each_person(request):
+    """`who` of the mounts tests: each takes it under that name."""
+    with person(request.param) as someone:
+        yield someone
+
+
 @contextlib.contextmanager
 def world(who):
     """A fresh copy of the template; yields its path."""

@@ -130,7 +130,7 @@ def test_ioctl_on_devices_outside_is_held_from_abi_5(abi, who, base):
     "hidden",
     ["landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self", "openat2", "prctl"],
 )
-@pytest.mark.parametrize("mode", ["launch", "become"])
+@pytest.mark.parametrize("mode", ["launch", "thread", "become"])
 def test_a_missing_call_means_nothing_is_run_and_exit_3(hidden, mode, who, base):
     done = run(who, ["touch", "ran"], Fence(f"{base}/ws", mode=mode), cwd=f"{base}/ws", hide=[hidden])
     assert (done.returncode, os.path.exists(f"{base}/ws/ran")) == (3, False), done.stderr
@@ -140,6 +140,16 @@ def test_a_missing_call_means_nothing_is_run_and_exit_3(hidden, mode, who, base)
     build_workspace(base, who)
     done = run(who, ["touch", "ran"], Fence(f"{base}/ws", mode=mode), cwd=f"{base}/ws", hide=["chroot"])
     assert (done.returncode, os.path.exists(f"{base}/ws/ran")) == (0, True), done.stderr
+
+
+@needs_landlock
+@needs_seccomp
+def test_where_a_thread_cannot_stand_apart_a_child_does_it(who, base):
+    """Container runtimes refuse unshare(2) whatever it is asked for."""
+    argv = ["sh", "-c", f"touch ran; touch {base}/out/made; exit 7"]
+    done = run(who, argv, Fence(f"{base}/ws", mode="thread"), cwd=f"{base}/ws", hide=["unshare"])
+    assert (done.returncode, os.path.exists(f"{base}/ws/ran")) == (7, True), done.stderr
+    assert not os.path.exists(f"{base}/out/made")
 
 
 @needs_seccomp

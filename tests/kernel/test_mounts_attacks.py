@@ -9,9 +9,8 @@ from tests.kernel.mounts_rows import ATTACKS, EVERYDAY
 from tests.kernel.mounts_world import (
     CAPABILITIES,
     attempt,
+    each_person,
     needs_mounts,
-    people,
-    person,
     shell,
     spec_of,
     world,
@@ -20,10 +19,7 @@ from tests.kernel.mounts_world import (
 pytestmark = needs_mounts
 
 
-@pytest.fixture(scope="module", params=people())
-def who(request):
-    with person(request.param) as someone:
-        yield someone
+who = each_person
 
 
 def _ids(rows):

@@ -9,15 +9,21 @@ import shutil
 
 import pytest
 
-from tests.kernel.mounts_world import fenced, needs_mounts, people, person, shell, spec_of, world
+from tests.kernel.mounts_world import (
+    each_person,
+    fenced,
+    needs_mounts,
+    people,
+    person,
+    shell,
+    spec_of,
+    world,
+)
 
 pytestmark = needs_mounts
 
 
-@pytest.fixture(scope="module", params=people())
-def who(request):
-    with person(request.param) as someone:
-        yield someone
+who = each_person
 
 
 UNDO = {

@@ -1,17 +1,21 @@
 """No trace on the host: not after a normal end, not after SIGKILL at any step of building the fence."""
 
+import errno
 import os
 import signal
 import subprocess
 
 import pytest
 
+from ringfence.enforce import launch
+from ringfence.errors import KernelCallError
+from ringfence.kernel import namespaces
+from ringfence.model import EnforcementReport
 from tests.kernel.mounts_world import (
     _environment,
+    each_person,
     fenced,
     needs_mounts,
-    people,
-    person,
     shell,
     spec_of,
     world,
@@ -20,10 +24,7 @@ from tests.kernel.mounts_world import (
 pytestmark = needs_mounts
 
 
-@pytest.fixture(scope="module", params=people())
-def who(request):
-    with person(request.param) as someone:
-        yield someone
+who = each_person
 
 
 def mounts_of_host():
@@ -141,3 +142,47 @@ def test_status_passes_through(who):
         spec = spec_of(base, wait=True)
         assert shell(who, base, "exit 7", fence=spec).returncode == 7
         assert shell(who, base, "kill -TERM $$", fence=spec).returncode == -signal.SIGTERM
+
+
+@pytest.mark.parametrize("wait", [True, False])
+def test_every_id_that_there_is_outside_is_there_inside(wait, who):
+    """Root's maps are written by the waiting parent, or by a process made for it where nobody waits."""
+    with world(who) as base:
+        done = shell(who, base, "cat /proc/self/uid_map /proc/self/gid_map", fence=spec_of(base, wait=wait))
+    inside = [line.split() for line in done.stdout.splitlines()]
+    if who.uid:
+        assert inside == [[str(who.uid)] * 2 + ["1"], [str(who.gid)] * 2 + ["1"]]
+    else:
+        outside = []
+        for name in ("uid_map", "gid_map"):
+            with open(f"/proc/self/{name}", encoding="utf-8") as file:
+                outside += [[first, first, count] for first, _, count in map(str.split, file)]
+        assert inside == outside
+
+
+@pytest.mark.parametrize("end", ["dies", "fails", "does without"])
+def test_a_child_that_never_asks_for_its_maps_leaves_nobody_waiting(end, tmp_path):
+    def confine():
+        if end == "dies":
+            os._exit(0)
+        mapper.ask(False)
+        if end == "fails":
+            raise KernelCallError("unshare", errno.ENOSPC, "trying")
+        return EnforcementReport("some", "", ())
+
+    opened = os.listdir("/proc/self/fd")
+    mapper = namespaces.Mapper()
+    program = launch.Program(["true"], {"PATH": "/usr/bin:/bin"}, str(tmp_path))
+    outcome = launch.launch(program, confine, assist=mapper.serve)
+    assert outcome == launch.Finished(0) if end == "does without" else isinstance(outcome, launch.NotConfined)
+    assert len(os.listdir("/proc/self/fd")) == len(opened)
+
+
+def test_maps_that_cannot_be_written_are_no_fence(monkeypatch, tmp_path):
+    monkeypatch.setattr(namespaces, "_map_everything", lambda _: errno.EPERM)
+    mapper = namespaces.Mapper()
+    program = launch.Program(["touch", "ran"], {"PATH": "/usr/bin:/bin"}, str(tmp_path))
+    outcome = launch.launch(program, lambda: mapper.ask(True), assist=mapper.serve)
+    assert isinstance(outcome, launch.NotConfined)
+    assert outcome.why.errno == errno.EPERM
+    assert not os.listdir(tmp_path)

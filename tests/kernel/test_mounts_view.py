@@ -11,6 +11,7 @@ import pytest
 from ringfence.enforce import report
 from tests.kernel.mounts_world import (
     _environment,
+    each_person,
     fenced,
     helpers,
     needs_landlock,
@@ -25,10 +26,7 @@ from tests.kernel.mounts_world import (
 pytestmark = needs_mounts
 
 
-@pytest.fixture(scope="module", params=people())
-def who(request):
-    with person(request.param) as someone:
-        yield someone
+who = each_person
 
 
 def content(path):

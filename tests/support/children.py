@@ -96,7 +96,7 @@ def inner(argv):
     if words["mode"] == "become":
         outcome = launch.become(program, confine, accept)
     else:
-        outcome = launch.launch(program, confine, accept, after)
+        outcome = launch.launch(program, confine, accept, after, by_thread=words["mode"] == "thread")
     if launch.explain(outcome) and sys.stderr:
         print("ringfence:", launch.explain(outcome), file=sys.stderr, flush=True)
     if isinstance(outcome, launch.Finished):

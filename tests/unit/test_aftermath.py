@@ -330,6 +330,34 @@ def test_the_next_command_looks_in_the_place_of_a_watcher_that_is_gone(rig, monk
     assert pending.recover(policy, wanted) == []
 
 
+def test_a_killed_command_of_another_workspace_keeps_its_record_for_the_next_one_there(rig, monkeypatch):
+    rig.write("other/.git/config", CONFIG)
+    theirs, mine = rig.policy(workspace=(rig.path("other"),)), rig.policy(workspace=(rig.path("ws"),))
+    watch = Watch(theirs, confinement(theirs), placed)
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    monkeypatch.setattr(pending, "getpid", lambda: gone.pid)
+    pending.begin(theirs, watch)
+    monkeypatch.undo()
+    rig.write("other/.mcp.json", "evil")
+    assert pending.recover(mine, confinement(mine)) == []
+    (line,) = pending.recover(theirs, confinement(theirs))
+    assert "other/.mcp.json" in line
+    assert not os.path.exists(rig.path("other/.mcp.json"))
+
+
+def test_a_record_that_was_being_written_is_swept_once_its_writer_is_gone(rig):
+    policy = rig.policy(workspace=(rig.path("ws"),))
+    folder = f"{policy.folders.state}/pending"
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    os.makedirs(folder)
+    for name in (f"{gone.pid}.new", f"{os.getppid()}.new"):
+        open(f"{folder}/{name}", "w").close()
+    assert pending.recover(policy, confinement(policy)) == []
+    assert os.listdir(folder) == [f"{os.getppid()}.new"]
+
+
 def test_a_watcher_that_lives_is_left_alone(rig, monkeypatch):
     policy = rig.policy(workspace=(rig.path("ws"),))
     wanted = confinement(policy)

@@ -122,16 +122,27 @@ def test_policy_check(product):
 
 
 def test_policy_trust(product):
-    path = product.write("ws/ringfence.toml", 'temp = "shared"\n')
-    assert _json(product, "policy", "trust", path) == {
-        "version": 1,
-        "file": path,
-        "trusted": True,
-        "changed": True,
-    }
-    assert _json(product, "policy", "trust", path)["changed"] is False
+    path = product.write("ws/ringfence.toml", 'workspace = ["."]\ntemp = "shared"\nminimum = "kernel"\n')
+    lets_in = [{"line": 2, "entry": 'temp = "shared"'}]
+    said = {"version": 1, "file": path, "trusted": True, "changed": True, "lets_in": lets_in}
+    dry = _json(product, "policy", "trust", "--dry-run", path)
+    assert dry == {**said, "trusted": False, "changed": False}
+    assert _json(product, "policy", "trust", path) == said
+    assert _json(product, "policy", "trust", path) == {**said, "changed": False}
     forgotten = _json(product, "policy", "trust", "--forget", path)
-    assert forgotten == {"version": 1, "file": path, "trusted": False, "changed": True}
+    assert forgotten == {**said, "trusted": False, "lets_in": []}
+    assert _json(product, "policy", "trust", "--forget", path)["changed"] is False
+
+
+def test_policy_trust_says_what_it_lets_in(product):
+    text = '[[zone]]\npath = "../elsewhere"\naccess = "write"\n[[zone]]\npath = "**/.env"\naccess = "none"\n'
+    path = product.write("ws/ringfence.toml", text)
+    assert product.run("policy", "trust", "--dry-run", path).text == (
+        f'{path}: nothing was changed\n  would let in  {path}:2  zone "../elsewhere" (write)\n'
+    )
+    assert f'  lets in  {path}:2  zone "../elsewhere" (write)\n' in product.run("policy", "trust", path).text
+    path = product.write("ws/ringfence.toml", '[[zone]]\npath = "**/.env"\naccess = "none"\n')
+    assert "  it widens nothing: " in product.run("policy", "trust", path).text
 
 
 def test_policy_schema_is_a_json_schema(product):
@@ -159,8 +170,13 @@ def test_doctor(product):
     for rule in value["rules"]:
         assert set(rule) == {"rule", "source", "line", "subject", "strength", "why", "boundary"}
         assert rule["strength"] in ("kernel", "hook", "after the fact", "not here")
-    (proof,) = value["proofs"]
-    assert (proof["unfenced"], proof["held"]) == (True, True)
+    assert value["proofs"]
+    for proof in value["proofs"]:
+        assert set(proof) == {
+            "rule", "attempt", "subject", "unfenced", "held", "errno", "strength", "outcome",
+        }  # fmt: skip
+        assert proof["outcome"] in ("held", "open, as said", "LANDED", "proves nothing")
+    assert next(p for p in value["proofs"] if p["rule"] == "boundary")["outcome"] == "held"
     assert value["not_fenced"] == ["network", "environment secrets", "CPU and memory"]
 
 

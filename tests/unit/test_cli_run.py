@@ -307,6 +307,22 @@ def test_a_sessions_name_is_a_name_and_no_path(product, name):
 
 @pytest.mark.parametrize(
     "words",
+    [("--engine", "landlock", "--protect", "ws/main", "--", "true"), ("--", "no-such-program")],
+    ids=str,
+)
+def test_what_the_owner_makes_after_a_start_that_failed_is_his(product, words):
+    """Nothing ran, so nothing may be taken for a fenced program's work by the next command."""
+    product.write("ws/main/code", "x")
+    words = [product.path(word) if word == "ws/main" else word for word in words]
+    assert product.run("run", "--workspace", product.ws, *words).status in (3, 127)
+    mine = product.write("ws/.mcp.json", "the owner's")
+    done = product.run("run", "--workspace", product.ws, "--", "true")
+    assert (done.status, done.err) == (0, b"")
+    assert os.path.exists(mine)
+
+
+@pytest.mark.parametrize(
+    "words",
     [("true",), ("no-such-program-here",), ("./data",), ("sh", "-c", "kill -9 $$")],
 )
 def test_nothing_of_a_call_stays_even_if_nothing_ran(product, words):

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from ringfence.model import Audience, Op, ZoneKind
-from ringfence.policy.guards import FILES_ONLY, GUARD_IDS, GUARDS, PLACED, TEXT_ONLY, Hold
+from ringfence.policy.guards import FILES_ONLY, GUARD_IDS, GUARDS, HELPER_IDS, PLACED, TEXT_ONLY, Hold
 from tests.support.policy_rig import Rig, ask, verdict
 
 
@@ -252,7 +252,7 @@ def test_a_link_out_of_the_workspace_needs_no_guard(rig):
 
 
 def test_the_table_is_consistent():
-    assert len(set(GUARD_IDS)) == len(GUARDS) + len(PLACED)
+    assert len(set(GUARD_IDS)) == len(GUARDS) + len(PLACED) + len(HELPER_IDS)
     assert {"git-config", "git-modules-config", "git-rebase", "git-worktrees", "husky"} == TEXT_ONLY
     assert set(FILES_ONLY) <= set(GUARD_IDS)
     for guard in GUARDS:

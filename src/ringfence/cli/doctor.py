@@ -13,6 +13,7 @@ from ringfence.render import words
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ringfence.pipelines.doctor import Diagnosis
+    from ringfence.pipelines.proving import Proof
     from ringfence.policy.asked import Flags
 
 _STYLES = {
@@ -28,9 +29,11 @@ _STYLES = {
 @click.option("--engine", type=click.Choice(ENGINES), default="auto", help="look at one engine only")
 @json_option
 def doctor(flags: Flags, engine: str, as_json: bool) -> int:
-    """What this machine can hold, rule by rule, proved by trying to write outside.
+    """What this machine can hold, rule by rule, and the proof: in a child, each rule is tried.
 
-    Exit 0 if the fence bites and every rule reaches the policy's minimum, 3 if not.
+    Tried are writes, moves of what holds a guarded place, changes of mode, sockets of helpers and typing into a
+    terminal, harmlessly, with the fence and without it for comparison. Exit 0 if everything that the kernel is said
+    to hold was held and every rule reaches the policy's minimum, 3 if not.
 
     \b
     Examples:
@@ -55,12 +58,7 @@ def doctor(flags: Flags, engine: str, as_json: bool) -> int:
     for line in words.columns(rows, ("held by", "rule", "what", "why not more")):
         style = next((_STYLES[s] for s in Strength if line.startswith(s.value)), "")
         out.lines(["  " + (out.paint(line, style) if style else line)])
-    for proof in found.proofs:
-        if not proof.unfenced:
-            out.lines([f"  proof: {proof.name} does not land without the fence either, so it proves nothing"])
-        else:
-            verdict = out.paint("refused", "green") if proof.held else out.paint("LANDED", "bold red")
-            out.lines([f"  proof: {proof.name}: lands without the fence, {verdict} inside it"])
+    _show_proofs(out, found.proofs)
     for path in found.linked:
         out.lines(
             [
@@ -78,6 +76,27 @@ def doctor(flags: Flags, engine: str, as_json: bool) -> int:
         )
     out.lines(["not fenced by ringfence: network, environment secrets, CPU and memory"])
     return found.status
+
+
+def _show_proofs(out: Out, proofs: tuple[Proof, ...]) -> None:
+    """One row for each rule and attempt, those that landed where the kernel should hold first."""
+    rows: dict[tuple[str, str, str], list[str]] = {}
+    for proof in proofs:
+        rows.setdefault((_outcome(proof), proof.rule, proof.attempt), []).append(proof.subject)
+    shown = [
+        (outcome, rule, kind, _few(tuple(paths))) for (outcome, rule, kind), paths in sorted(rows.items())
+    ]
+    for line in words.columns(shown, ("proof", "rule", "tried", "on")) if shown else ():
+        style = "green" if line.startswith("held") else "bold red" if line.startswith("LANDED") else ""
+        out.lines(["  " + (out.paint(line, style) if style else line)])
+
+
+def _outcome(proof: Proof) -> str:
+    if not proof.unfenced:
+        return "proves nothing"
+    if proof.held:
+        return "held"
+    return "LANDED" if proof.broken else "open, as said"
 
 
 def _few(names: tuple[str, ...]) -> str:
@@ -107,7 +126,7 @@ def _as_json(found: Diagnosis) -> dict[str, object]:
             for held in found.report.rules
         ],
         "short": [held.rule.id for held in found.short],
-        "proofs": [proof._asdict() for proof in found.proofs],
+        "proofs": [{**proof._asdict(), "outcome": _outcome(proof)} for proof in found.proofs],
         "hard_linked": list(found.linked),
         "notes": list(found.notes),
         "not_fenced": ["network", "environment secrets", "CPU and memory"],

@@ -6,7 +6,7 @@ import click
 
 from ringfence.cli.options import fence_options, json_option
 from ringfence.cli.output import Out
-from ringfence.errors import EXIT_OK
+from ringfence.errors import EXIT_OK, UsageError
 from ringfence.render import words
 
 TYPE_CHECKING = False
@@ -105,24 +105,38 @@ def schema() -> int:
 
 @policy.command("trust")
 @click.option("--forget", is_flag=True, help="take the acceptance back")
+@click.option("--dry-run", is_flag=True, help="only show what the file would let in")
 @json_option
 @click.argument("file", type=click.Path(), default=".")
-def trust(forget: bool, as_json: bool, file: str) -> int:
+def trust(forget: bool, dry_run: bool, as_json: bool, file: str) -> int:
     """Accept FILE as it stands now, so that it may also widen the fence. Any later change needs it again.
 
-    A policy file comes with a clone; until its owner accepts it, it can only narrow.
+    A policy file comes with a clone; until its owner accepts it, it can only narrow. What it widens is listed.
 
     \b
-    Example:
+    Examples:
+      ringfence policy trust --dry-run
       ringfence policy trust ringfence.toml
     """
+    if forget and dry_run:
+        raise UsageError("--forget and --dry-run do not go together", "name one of them")
     from ringfence.pipelines import policy as pipeline
 
-    path, changed = pipeline.trust_file(file, forget)
+    done = pipeline.trust_file(file, forget=forget, dry_run=dry_run)
     out = Out(as_json)
     if as_json:
-        out.json({"version": 1, "file": path, "trusted": not forget, "changed": changed})
+        lets_in = [{"line": line, "entry": entry} for line, entry in done.lets_in]
+        trusted = not forget and not dry_run
+        out.json(
+            {"version": 1, "file": done.path, "trusted": trusted, "changed": done.changed, "lets_in": lets_in}
+        )
         return EXIT_OK
-    verb = "no longer trusted" if forget else "trusted as it stands now"
-    out.lines([f"{words.shown(path)}: {verb}{'' if changed else ' (already so)'}"])
+    name = words.shown(done.path)
+    verb = "no longer trusted" if forget else "nothing was changed" if dry_run else "trusted as it stands now"
+    out.lines([f"{name}: {verb}{'' if done.changed or dry_run else ' (already so)'}"])
+    if not forget:
+        verb = "would let in" if dry_run else "lets in"
+        out.lines(f"  {verb}  {name}:{line}  {entry}" for line, entry in done.lets_in)
+        if not done.lets_in:
+            out.lines(["  it widens nothing: all of it counts without being trusted"])
     return EXIT_OK

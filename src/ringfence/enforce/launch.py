@@ -1,16 +1,20 @@
 """Start a program under a fence and be transparent about it: same status, same signals, same terminal.
 
 Two ways. `become` confines this very process and turns it into the program; nothing of ours is left, so
-nothing can be in the way. `launch` keeps us as the parent, for engines that have something to do afterwards.
+nothing can be in the way. `launch` keeps us as the parent, for engines that have something to do afterwards. It
+forks a child that confines itself, or, for an engine that can confine one thread, does without the copy
+(kernel/spawn.py); from then on the two are the same.
 
 What a parent in the middle cannot do, and what remains:
-* SIGKILL and SIGSTOP sent to us alone cannot be passed on. SIGKILL takes the program with it (by the kernel,
-  PR_SET_PDEATHSIG), not the jobs it left in the background; SIGSTOP leaves it running.
+* SIGKILL and SIGSTOP sent to us alone cannot be passed on. SIGKILL takes the program with it (by the kernel:
+  PR_SET_PDEATHSIG, or spawn.Tie), not the jobs it left in the background; SIGSTOP leaves it running.
 * A signal that another process sends to the whole group reaches the program twice, once through us; nothing
   tells us that it did. What the terminal sends is told apart (si_code) and not repeated.
 * Descriptors that the program closes early stay open here until it ends, so a reader at the other end of a
   pipe learns of it only then.
 * A caller that had SIGPIPE or SIGXFSZ ignored finds them at their default in the program (kernel/signals.py).
+* Started by a thread, a program finds the two signals that glibc keeps to itself (32 and 33) ignored: so does
+  every program that posix_spawn(3) starts, and the library sets its own handlers where it uses them.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ import sys
 
 from ringfence.enforce.report import decode, encode
 from ringfence.errors import EXIT_BUG, EXIT_NOT_ENFORCED, KernelCallError
-from ringfence.kernel import signals
+from ringfence.kernel import signals, spawn
 from ringfence.kernel.execute import execute
 from ringfence.records import Record, assert_never
 
@@ -114,43 +118,36 @@ def launch(
     accept: Accept | None = None,
     after: Callable[[int], None] | None = None,
     meanwhile: Callable[[], None] | None = None,
+    *,
+    by_thread: bool = False,
+    assist: Callable[[int], None] | None = None,
 ) -> Outcome:
     """Run the program in a confined child and wait for it.
 
     `confine` runs in the child, `accept` here and before the program starts, `after` here with the wait
     status once it has ended (signals are still held then, so that Ctrl-C does not cut it short). `meanwhile` runs
-    here while the child builds its fence, and before `accept`: what it does costs no time. Only for the
-    main thread. Hand the status to `imitate` to end as the program did.
+    here while the child builds its fence, and before `accept`: what it does costs no time. `by_thread`: all that
+    `confine` does holds for one thread, and no process is needed for it; what cannot be done so here is done by a
+    child after all. `assist` gets that child's process id at once, and may do here what the child asks for. Only for
+    the main thread. Hand the status to `imitate` to end as the program did.
     """
     caller = signals.hold()
+    tie: spawn.Tie | None = None
     try:
-        pipes = _Pipes(*posix.pipe(), *posix.pipe())
-        us = posix.getpid()
-        try:
-            child = posix.fork()
-        except OSError as failed:
-            doing = "starting the program's process"
-            return NotConfined(KernelCallError("fork", failed.errno or errno.EAGAIN, doing))
-        if child == 0:
-            _run_child(program, confine, caller, us, pipes)
-        posix.close(pipes.tell)
-        posix.close(pipes.wait)
-        outcome: NotStarted | None
-        try:
-            if meanwhile is not None:
-                meanwhile()
-            outcome = _attend_start(program, accept, pipes)
-        except BaseException:
-            posix.waitpid(child, 0)
-            raise
-        if outcome is not None:
-            posix.waitpid(child, 0)
-            return outcome
-        status = _attend(child)
+        started: int | NotStarted | None = None
+        if by_thread and not caller.child_ignored and (tie := spawn.tie()):
+            started = _start_by_thread(program, confine, accept, meanwhile, caller, tie)
+        if started is None:
+            started = _start_by_fork(program, confine, accept, meanwhile, caller, assist)
+        if not isinstance(started, int):
+            return started
+        status = _attend(started)
         if after is not None:
             after(status)
         return Finished(status)
     finally:
+        if tie is not None:
+            tie.loosen()
         signals.release(caller)
 
 
@@ -196,6 +193,89 @@ def imitate(status: int) -> int:
     signals.die_by(number)
     # Still here: process 1 of a container, which signals do not kill. Shells say it this way.
     return 128 + number
+
+
+# ---- by a thread
+
+
+def _start_by_thread(
+    program: Program,
+    confine: Confine,
+    accept: Accept | None,
+    meanwhile: Callable[[], None] | None,
+    caller: signals.Caller,
+    tie: spawn.Tie,
+) -> int | NotStarted | None:
+    """The program's process id, or why there is none; None where a thread cannot stand apart. Nothing ran then."""
+
+    def build() -> EnforcementReport | int | None:
+        try:
+            spawn.stand_apart()
+        except KernelCallError:
+            return None
+        return _change_folder(program) or confine()
+
+    def start() -> tuple[int, int]:
+        spawn.close_memory()
+        return spawn.spawn(program.argv, program.env, caller.mask, tie)
+
+    try:
+        worker = spawn.Worker()
+    except RuntimeError:
+        return None
+    try:
+        built = worker.do(build)
+        if built is None:
+            return None
+        if isinstance(built, int):
+            return CannotRun(program.cwd or "", built)
+        if meanwhile is not None:
+            meanwhile()
+        if accept is not None and not accept(built):
+            return Declined(built)
+        made, failed_with = worker.do(start)
+        return made or CannotRun(program.argv[0], failed_with)
+    except KernelCallError as failed:
+        return NotConfined(failed)
+    finally:
+        worker.end()
+
+
+# ---- by a child
+
+
+def _start_by_fork(
+    program: Program,
+    confine: Confine,
+    accept: Accept | None,
+    meanwhile: Callable[[], None] | None,
+    caller: signals.Caller,
+    assist: Callable[[int], None] | None,
+) -> int | NotStarted:
+    """The child's process id once it is the program, or why it is not. The child is gone then."""
+    pipes = _Pipes(*posix.pipe(), *posix.pipe())
+    us = posix.getpid()
+    try:
+        child = posix.fork()
+    except OSError as failed:
+        doing = "starting the program's process"
+        return NotConfined(KernelCallError("fork", failed.errno or errno.EAGAIN, doing))
+    if child == 0:
+        _run_child(program, confine, caller, us, pipes)
+    posix.close(pipes.tell)
+    posix.close(pipes.wait)
+    try:
+        if assist is not None:
+            assist(child)
+        if meanwhile is not None:
+            meanwhile()
+        outcome = _attend_start(program, accept, pipes)
+    except BaseException:
+        posix.waitpid(child, 0)
+        raise
+    if outcome is not None:
+        posix.waitpid(child, 0)
+    return child if outcome is None else outcome
 
 
 # ---- the child, until exec

@@ -20,7 +20,7 @@ from ringfence.enforce import landlock
 from ringfence.enforce import mounts_report as report
 from ringfence.enforce import plan as landlock_plan
 from ringfence.enforce.control_sockets import control_paths, named_sockets, shown_in_runtime
-from ringfence.enforce.mounts_apply import Place, build
+from ringfence.enforce.mounts_apply import Built, Place, build
 from ringfence.enforce.mounts_devices import DEVICES
 from ringfence.enforce.mounts_mark import read_mount_table
 from ringfence.enforce.mounts_plan import Hold, MountPlan, is_below, may_write, plan
@@ -49,12 +49,27 @@ class Standing(Record):
     """What the program stands in, captured at the door: nothing of it is read from our own process.
 
     `cwd` is absolute and physical. `environ` is what the program will see. `keep_sockets` names rows of
-    enforce/control_sockets.py that stay open.
+    enforce/control_sockets.py that stay open. `mapper` is served by the parent, where there is one.
     """
 
     cwd: str
     environ: Mapping[str, str]
     keep_sockets: tuple[str, ...] = ()
+    mapper: namespaces.Mapper | None = None
+
+
+class Survey(Record):
+    """Everything that is looked up before the fence is built."""
+
+    planned: MountPlan
+    place: Place
+    sockets: tuple[str, ...]
+
+
+def survey(confinement: Confinement, standing: Standing) -> Survey:
+    """Look at what there is: the control sockets, the terminal, the mounts of this machine."""
+    sockets, place = _surveyed(confinement, standing, _terminal())
+    return Survey(plan_here(confinement, sockets), place, sockets)
 
 
 def confine_self(confinement: Confinement, standing: Standing, here: Capabilities) -> EnforcementReport:
@@ -65,12 +80,18 @@ def confine_self(confinement: Confinement, standing: Standing, here: Capabilitie
     Raises KernelCallError when any part fails: the process is then unusable and must not start anything.
     """
     terminal = _terminal()
-    namespaces.enter_user_and_mount()
+    namespaces.enter_user_and_mount(standing.mapper)
     sockets, place = _surveyed(confinement, standing, terminal)
     planned = plan_here(confinement, sockets)
     built = build(planned, place)
     seal()
-    hidden = [path for path in sockets if path not in built.gone]
+    return finish(confinement, Survey(planned, place, sockets), built, here)
+
+
+def finish(confinement: Confinement, found: Survey, built: Built, here: Capabilities) -> EnforcementReport:
+    """Put the second engine on top of the mounts that stand around this sealed process, and say what holds."""
+    planned, place = found.planned, found.place
+    hidden = [path for path in found.sockets if path not in built.gone]
     notes: tuple[str, ...] = (f"hidden control sockets: {', '.join(hidden)}",) if hidden else ()
     if here.landlock == 1 and confinement.reads == "anywhere":
         why = "ABI 1 would refuse every rename between two folders"
@@ -181,4 +202,4 @@ def _is_socket(path: str) -> bool:
         return False
 
 
-__all__ = ["Standing", "confine_self", "plan_here", "seal", "second_layer"]
+__all__ = ["Standing", "Survey", "confine_self", "finish", "plan_here", "seal", "second_layer", "survey"]

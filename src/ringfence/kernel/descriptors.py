@@ -25,6 +25,8 @@ _O_ACCMODE, _O_PATH, _O_CLOEXEC = 0o3, 0o10000000, 0o2000000
 _MEMORY_MAJOR = 1
 _HARMLESS_MEMORY = (3, 5, 7, 8, 9)  # null, zero, full, random, urandom; not mem, kmem, port
 _WITHOUT_PROC = 65536
+# The thread's own descriptors (Linux 3.17): a thread that starts a program has a table to itself (kernel/spawn.py).
+_PROC = "/proc/thread-self"
 
 
 class Leak(Record):
@@ -42,7 +44,7 @@ def leaks(writable: tuple[str, ...], read_only: tuple[str, ...]) -> tuple[Leak, 
     read, and files without a name. Without /proc nothing can be told, and all are leaks.
     """
     try:
-        numbers: Iterable[int] = sorted(int(name) for name in posix.listdir("/proc/self/fd"))
+        numbers: Iterable[int] = sorted(int(name) for name in posix.listdir(f"{_PROC}/fd"))
         proc = True
     except OSError:
         numbers, proc = range(3, _WITHOUT_PROC), False
@@ -82,7 +84,7 @@ def reopenable(number: int) -> bool:
 
 def open_flags(number: int) -> int:
     """The flags a descriptor was opened with. Raises OSError without /proc or without that descriptor."""
-    info = posix.open(f"/proc/self/fdinfo/{number}", posix.O_RDONLY | posix.O_CLOEXEC)
+    info = posix.open(f"{_PROC}/fdinfo/{number}", posix.O_RDONLY | posix.O_CLOEXEC)
     try:
         text = posix.read(info, 512)
     finally:
@@ -96,7 +98,7 @@ def _judge(number: int, writable: tuple[str, ...], read_only: tuple[str, ...]) -
     known = posix.fstat(number)
     kind = known.st_mode & _TYPE_MASK
     flags = open_flags(number)
-    name = posix.readlink(f"/proc/self/fd/{number}")
+    name = posix.readlink(f"{_PROC}/fd/{number}")
     if flags & _O_PATH:
         return f"a handle on {name}"
     if kind == _DIRECTORY:

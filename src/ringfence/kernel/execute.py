@@ -8,7 +8,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import TypeAlias
 
     Environment: TypeAlias = Mapping[str, str] | Mapping[bytes, bytes]
@@ -17,7 +17,14 @@ _DEFAULT_PATH = "/bin:/usr/bin"  # confstr(_CS_PATH)
 
 
 def execute(argv: Sequence[str], env: Environment) -> int:
-    """execvp(3): returns only on failure, with its errno.
+    """execvp(3): returns only on failure, with its errno."""
+    return search(argv, env, _become)
+
+
+def search(
+    argv: Sequence[str], env: Environment, attempt: Callable[[str, list[str], Environment], int]
+) -> int:
+    """Try where the program may be until `attempt` (path, words, environment) returns 0; else the errno to tell.
 
     A name without a slash is looked up in the PATH of `env`, not in ours. What the kernel does not know
     (ENOEXEC, a script without a first line) is run by /bin/sh, as execvp and every shell do.
@@ -25,9 +32,9 @@ def execute(argv: Sequence[str], env: Environment) -> int:
     words = list(argv)
     seen = errno.ENOENT
     for path in candidates(words[0], env):
-        number = _attempt(path, words, env)
+        number = attempt(path, words, env)
         if number == errno.ENOEXEC:
-            return _attempt("/bin/sh", ["/bin/sh", path, *words[1:]], env)
+            return attempt("/bin/sh", ["/bin/sh", path, *words[1:]], env)
         if number == errno.EACCES:
             seen = number  # a later folder may have one that can be run
         elif number not in {errno.ENOENT, errno.ENOTDIR} or "/" in words[0]:
@@ -51,7 +58,7 @@ def candidates(name: str, env: Environment) -> list[str]:
     return [f"{folder}/{name}" if folder else name for folder in path.split(":")]
 
 
-def _attempt(path: str, argv: list[str], env: Environment) -> int:
+def _become(path: str, argv: list[str], env: Environment) -> int:
     try:
         posix.execve(path, argv, env)
     except OSError as failed:

@@ -52,6 +52,7 @@ _UNIFIED = {
     "clone3": 435,  # Linux 5.3
     "close_range": 436,  # Linux 5.9
     "openat2": 437,  # Linux 5.6
+    "pidfd_getfd": 438,  # Linux 5.6
     "mount_setattr": 442,  # Linux 5.12
     "landlock_create_ruleset": 444,  # Linux 5.13, as are the next two
     "landlock_add_rule": 445,
@@ -60,13 +61,13 @@ _UNIFIED = {
 
 _OLD_NAMES = (
     "prctl", "seccomp", "unshare", "setns", "mount", "umount2", "pivot_root", "capset", "ptrace",
-    "open_by_handle_at", "name_to_handle_at", "process_vm_writev", "ioctl", "chroot", "clone", "capget",
+    "open_by_handle_at", "name_to_handle_at", "process_vm_writev", "ioctl", "chroot", "clone", "capget", "fcntl",
 )  # fmt: skip
 # asm/unistd_64.h, asm-generic/unistd.h, arch/powerpc and arch/s390 syscall tables; order of _OLD_NAMES.
-_X86_64 = (157, 317, 272, 308, 165, 166, 155, 126, 101, 304, 303, 311, 16, 161, 56, 125)
-_GENERIC = (167, 277, 97, 268, 40, 39, 41, 91, 117, 265, 264, 271, 29, 51, 220, 90)
-_PPC64 = (171, 358, 282, 350, 21, 52, 203, 184, 26, 346, 345, 352, 54, 61, 120, 183)
-_S390X = (172, 348, 303, 339, 21, 52, 217, 185, 26, 336, 335, 341, 54, 61, 120, 184)
+_X86_64 = (157, 317, 272, 308, 165, 166, 155, 126, 101, 304, 303, 311, 16, 161, 56, 125, 72)
+_GENERIC = (167, 277, 97, 268, 40, 39, 41, 91, 117, 265, 264, 271, 29, 51, 220, 90, 25)
+_PPC64 = (171, 358, 282, 350, 21, 52, 203, 184, 26, 346, 345, 352, 54, 61, 120, 183, 55)
+_S390X = (172, 348, 303, 339, 21, 52, 217, 185, 26, 336, 335, 341, 54, 61, 120, 184, 55)
 _OLD = {
     "x86_64": _X86_64,
     "aarch64": _GENERIC,

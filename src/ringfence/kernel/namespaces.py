@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 CLONE_NEWNS = 0x0002_0000
 CLONE_NEWUSER = 0x1000_0000
 
+_PR_SET_DUMPABLE = 4
 _PR_SET_NO_NEW_PRIVS = 38
 _PR_CAPBSET_DROP = 24
 _PR_CAP_AMBIENT = 47
@@ -32,6 +33,7 @@ _CAPABILITY_VERSION_3 = 0x2008_0522
 _ALL_BITS = (1 << 64) - 1
 
 _EPERM, _EINVAL = 1, 22
+_GO = b"g"
 
 # errno of unshare(CLONE_NEWUSER) or of writing the map, and what an administrator would look at.
 _CLOSED_WHY = {
@@ -50,18 +52,58 @@ _SWITCHES = (
 )
 
 
-def enter_user_and_mount() -> None:
+class Mapper:
+    """Root's maps, written by our own parent. Made before the fork, served by the parent, asked by the child.
+
+    Only a process in the *parent* namespace may map many ids. Without a parent of ours that waits for the question,
+    `enter_user_and_mount` forks one more process for it, which costs the pages that it copies.
+    """
+
+    __slots__ = ("_answer", "_ask", "_asked", "_hear")
+
+    def __init__(self) -> None:
+        self._asked, self._ask = posix.pipe()
+        self._hear, self._answer = posix.pipe()
+
+    def serve(self, child: int) -> None:
+        """In the parent: wait until the child asks (or ends, or does without), and write its maps."""
+        for end in (self._ask, self._hear):
+            posix.close(end)
+        try:
+            if posix.read(self._asked, 1) == _GO:
+                posix.write(self._answer, bytes((_map_everything(child) & 0xFF,)))
+        except BrokenPipeError:
+            return  # the child was killed meanwhile: its wait status says so
+        finally:
+            for end in (self._asked, self._answer):
+                posix.close(end)
+
+    def ask(self, go: bool) -> None:
+        """In the child, once: raises KernelCallError if the maps could not be written; `go` False: no need for them."""
+        for end in (self._asked, self._answer):
+            posix.close(end)
+        answer = b"\0"
+        if go:
+            posix.write(self._ask, _GO)
+            answer = posix.read(self._hear, 1)
+        for end in (self._ask, self._hear):
+            posix.close(end)
+        if answer != b"\0":
+            raise KernelCallError("write", answer[0] if answer else _EINVAL, "mapping root's ids one to one")
+
+
+def enter_user_and_mount(mapper: Mapper | None = None) -> None:
     """Move this process into a new user and a new mount namespace; every id stays what it was.
 
     An ordinary user may map only itself: its other groups keep working but show as 65534, as do all foreign
     owners. Root (CAP_SETUID in the namespace it stands in) maps every id, so that `chown` and `su -` inside
-    the writable trees work as before.
+    the writable trees work as before: by `mapper`, or by a process made for it.
 
     Raises KernelCallError when user namespaces are closed here, with the reason in words as its hint.
     """
     uid, gid = posix.geteuid(), posix.getegid()
     if uid == 0:
-        with_helper = _spawn_mapper()
+        with_helper = mapper.ask if mapper else _spawn_mapper()
         try:
             _unshare()
         except KernelCallError:
@@ -77,6 +119,36 @@ def enter_user_and_mount() -> None:
     else:
         _unshare()
         _map_only(uid, gid)
+
+
+def join_user_and_mount(pid: int) -> None:
+    """Move this process into the user and the mount namespace of process `pid`, with every right over them.
+
+    Only for whom the user namespace belongs to (the user that made it), from the namespace around it. Until
+    `drop_rights` this process could undo the mounts, so no program inside may reach into it: it is made
+    undumpable first, and ptrace then asks for rights in *our* namespace (`mm->user_ns`), which nobody inside has.
+    exec makes it dumpable again. Raises KernelCallError.
+    """
+    call("prctl", _PR_SET_DUMPABLE, 0, 0, 0, 0, doing="closing this process to others")
+    opened: list[tuple[str, int, int]] = []
+    try:
+        for name, kind in (("user", CLONE_NEWUSER), ("mnt", CLONE_NEWNS)):
+            opened.append(
+                (name, kind, posix.open(f"/proc/{pid}/ns/{name}", posix.O_RDONLY | posix.O_CLOEXEC))
+            )
+        for name, kind, descriptor in opened:
+            call("setns", descriptor, kind, doing=f"entering the {name} namespace of process {pid}")
+    except OSError as error:
+        doing = f"finding the namespaces of process {pid}"
+        raise KernelCallError("open", error.errno or _EINVAL, doing) from None
+    finally:
+        for _, _, descriptor in opened:
+            posix.close(descriptor)
+
+
+def dumpable() -> None:
+    """Undo the closing of `join_user_and_mount`, once no right is left: the caller outside may look in again."""
+    call("prctl", _PR_SET_DUMPABLE, 1, 0, 0, 0, doing="opening this process to its owner")
 
 
 def _map_only(uid: int, gid: int) -> None:
@@ -136,14 +208,14 @@ def _spawn_mapper() -> Callable[[bool], None]:
         status = 127
         try:
             posix.close(theirs)
-            status = _map_everything(target) if posix.read(ours, 1) == b"g" else 0
+            status = _map_everything(target) if posix.read(ours, 1) == _GO else 0
         finally:
             posix._exit(status & 0xFF)  # noqa: SLF001 - public as os._exit
     posix.close(ours)
 
     def finish(go: bool) -> None:
         if go:
-            posix.write(theirs, b"g")
+            posix.write(theirs, _GO)
         posix.close(theirs)
         try:
             code = posix.waitstatus_to_exitcode(posix.waitpid(pid, 0)[1])

@@ -19,6 +19,9 @@ DROPPED = {
     "CAP_DAC_READ_SEARCH": 2,  # open_by_handle_at; reading others' files still works by CAP_DAC_OVERRIDE
     "CAP_SYS_MODULE": 16,
     "CAP_SYS_RAWIO": 17,
+    # Attaching to what made itself unreadable: our own thread inside the fence (kernel/spawn.py). What lies outside,
+    # Landlock refuses to attach to anyway, and a program's own children need no power.
+    "CAP_SYS_PTRACE": 19,
     "CAP_SYS_ADMIN": 21,
     "CAP_SYS_BOOT": 22,  # kexec
 }

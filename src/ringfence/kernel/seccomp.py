@@ -35,7 +35,7 @@ TIOCLINUX = 0x541C
 _COMPAT_32 = {
     "prctl": 172, "unshare": 310, "setns": 346, "mount": 21, "umount2": 52, "pivot_root": 217, "capset": 185,
     "ptrace": 26, "open_by_handle_at": 342, "name_to_handle_at": 341, "process_vm_writev": 348, "ioctl": 54,
-    "chroot": 61, "clone": 120, "seccomp": 354, "capget": 184,
+    "chroot": 61, "clone": 120, "seccomp": 354, "capget": 184, "fcntl": 55,
 }  # fmt: skip
 _COMPAT_ARM = {
     **_COMPAT_32, "unshare": 337, "setns": 375, "pivot_root": 218, "open_by_handle_at": 371,
@@ -68,6 +68,11 @@ class Refusal(Record):
     errno: int
     argument: int = -1
     values: tuple[int, ...] = ()
+
+
+def arch_of(machine: str) -> int:
+    """The audit word of the machine's own table of calls. Raises KeyError for an unlisted machine."""
+    return _ARCHES[machine][0]
 
 
 def assemble(refusals: tuple[Refusal, ...], machine: str) -> bytes:

@@ -18,6 +18,8 @@ from posix import close, getpid
 
 from ringfence.model import Access, Audience
 from ringfence.pipelines import beneath
+from ringfence.pipelines.git_vet import Vet
+from ringfence.pipelines.repositories import repositories
 from ringfence.records import Record
 
 TYPE_CHECKING = False
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ringfence.model import Confinement, Glob, Policy, Zone
-    from ringfence.pipelines.git_vet import Vet
 
 
 class Absent(Record):
@@ -74,9 +75,6 @@ class Watch:
         self._links = frozenset(self._first_links())
         self._vets: tuple[Vet, ...] = ()
         if policy.restricted:
-            from ringfence.pipelines.git_vet import Vet
-            from ringfence.pipelines.repositories import repositories
-
             self._vets = tuple(
                 Vet(policy, root, top, self._store, parts, self._inside_of(root), busy)
                 for root in policy.workspace

@@ -8,6 +8,8 @@ from __future__ import annotations
 import sys
 
 from ringfence.model import Folders, Surroundings
+from ringfence.pipelines.fence import Fence, site_of, text_of
+from ringfence.policy import snapshot
 from ringfence.policy.asked import Flags, Sources
 from ringfence.policy.folders import places
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from ringfence.model import Access, Policy, Site, ToolCall
-    from ringfence.pipelines.fence import Fence, PathText
+    from ringfence.pipelines.fence import PathText
     from ringfence.policy.load import Loaded
 
     Scratch = Callable[[Mapping[str, str], int], tuple[tuple[str, str, Access], ...]]
@@ -52,8 +54,6 @@ def process_cwd() -> str:
 
 def resolve(path: str) -> Site:
     """The resolver that the policy room is handed."""
-    from ringfence.pipelines.fence import site_of
-
     return site_of(path, True)
 
 
@@ -65,6 +65,11 @@ def sources(
     kept = {k: v for k, v in env.items() if k.startswith("RINGFENCE_") or k == "TMPDIR"}
     folders, site = own
     return Sources(flags, kept, cwd, home, folders, site, sys.platform, _installation(), files)
+
+
+def own_folders(env: Mapping[str, str]) -> Folders:
+    """Where ringfence keeps its own things for this user; empty names where nothing tells."""
+    return _own_folders(env, env.get("HOME") or None)[0]
 
 
 def _own_folders(env: Mapping[str, str], home: str | None) -> tuple[Folders, str]:
@@ -100,16 +105,12 @@ def load_policy(
 
 def fence_for(flags: Flags, env: Mapping[str, str], cwd: str) -> Fence:
     """The fence for a process: from the snapshot if it is still true, else compiled and kept."""
-    from ringfence.pipelines.fence import Fence
-
     home = env.get("HOME") or None
     made = sources(flags, env, cwd, home)
     return Fence._of(_policy(made), home, env, cwd)  # noqa: SLF001 - the other door of the same class
 
 
 def _policy(made: Sources) -> Policy:
-    from ringfence.policy import snapshot
-
     if "RINGFENCE_FENCE" in made.env:
         # Inside a fence the cache folder is one that the fenced programs may write: nothing kept there is believed.
         from ringfence.policy.load import load as compile_anew
@@ -134,12 +135,13 @@ def hook_fence(flags: Flags, call: ToolCall, scratch: Scratch, root: str = "") -
     """
     from posix import getuid
 
-    from ringfence.pipelines.session import environment, session_name, with_scratch, with_session
+    from ringfence.pipelines.session import environment, nested_name, session_name, with_scratch, with_session
 
     env = process_environment()
     cwd = (env.get(root) if root else "") or process_cwd()
     fence = fence_for(flags, env, cwd)
-    name = session_name(call.agent, call.session)
+    # Inside `launch` the agent's commands have that fence's temp folder, and so have its file tools.
+    name = nested_name(env) or session_name(call.agent, call.session)
     policy = with_session(fence.policy, name)
     if policy.restricted:
         policy = with_scratch(policy, scratch(env, getuid()), resolve)
@@ -160,8 +162,6 @@ def build(
     policy: Policy | None,
 ) -> tuple[Policy, str | None, Mapping[str, str], str]:
     """For `Fence(...)`: no policy file is read, and nothing ambient where `env` is given."""
-    from ringfence.pipelines.fence import text_of
-
     seen = process_environment() if env is None else env
     house = seen.get("HOME") or None if home == _FROM_ENV and home is not None else home
     base = process_cwd() if cwd is None else text_of(cwd)
@@ -177,8 +177,6 @@ def build(
 
 
 def _texts(paths: PathText | Iterable[PathText] | None) -> tuple[str, ...]:
-    from ringfence.pipelines.fence import text_of
-
     if paths is None:
         return ()
     if isinstance(paths, str | bytes):
@@ -192,8 +190,6 @@ def load(
     cwd: PathText | None, env: Mapping[str, str] | None
 ) -> tuple[Policy, str | None, Mapping[str, str], str]:
     """For `Fence.load`: files and environment for `cwd`."""
-    from ringfence.pipelines.fence import text_of
-
     seen = process_environment() if env is None else env
     base = process_cwd() if cwd is None else text_of(cwd)
     house = seen.get("HOME") or None

@@ -6,12 +6,16 @@ rule some engine can hold -> launch. Nothing is run below the policy's `minimum`
 
 from __future__ import annotations
 
-from posix import O_CLOEXEC, O_CREAT, O_NOFOLLOW, O_WRONLY, close, open
+from posix import O_CLOEXEC, O_CREAT, O_NOFOLLOW, O_WRONLY, close, geteuid, open
 from sys import platform
 
+from ringfence.enforce import landlock
 from ringfence.enforce import launch as launcher
+from ringfence.enforce import plan as landlock_plan
 from ringfence.enforce.report import accepts, without_engine
 from ringfence.errors import NotEnforcedError
+from ringfence.kernel.namespaces import Mapper
+from ringfence.kernel.probe import capabilities
 from ringfence.model import (
     Access,
     Audience,
@@ -22,7 +26,11 @@ from ringfence.model import (
     Strength,
     ZoneKind,
 )
+from ringfence.pipelines import pending
+from ringfence.pipelines.aftermath import Watch
 from ringfence.pipelines.placing import confinement, exists, is_link, placed
+from ringfence.pipelines.say import complain
+from ringfence.pipelines.session import make_parents
 from ringfence.records import Record
 
 TYPE_CHECKING = False
@@ -30,7 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ringfence.model import Capabilities, Policy
-    from ringfence.pipelines.aftermath import Watch
 
 
 ENGINES = ("auto", "mounts", "landlock")
@@ -41,42 +48,54 @@ class Attempt(Record):
 
     engine: str
     confine: Callable[[], EnforcementReport]
+    by_thread: bool = False  # all that it does holds for one thread; a user namespace is for a whole process
+    assist: Callable[[int], None] | None = None  # what the child cannot do and its parent can
 
 
 def attempts(
-    wanted: Confinement, cwd: str, env: Mapping[str, str], engine: str, here: Capabilities | None
+    wanted: Confinement,
+    cwd: str,
+    env: Mapping[str, str],
+    engine: str,
+    here: Capabilities | None,
+    keep: tuple[str, ...] = (),
 ) -> list[Attempt]:
     """The engines to try, in order. `mounts` first: it alone holds carve-outs, masks and metadata.
 
     Whether user namespaces are open is found out by entering one, which costs nothing where they are. `here` pins
-    the capabilities in tests.
+    the capabilities in tests; `keep` are the kinds of helpers whose sockets stay open.
     """
     if platform != "linux":
         report = without_engine(wanted, f"ringfence has no engine for {platform} yet")
         return [Attempt("none", lambda: report)]
-    from ringfence.kernel.probe import capabilities
-
     kernel = capabilities(("landlock", "seccomp")) if here is None else here
     found = []
     if engine in ("auto", "mounts") and (here is None or (here.userns and here.mount_api)):
-        found.append(Attempt("mounts", lambda: _by_mounts(wanted, cwd, env, kernel)))
+        mapper = None if geteuid() else Mapper()
+        assist = mapper.serve if mapper else None
+        found.append(
+            Attempt("mounts", lambda: _by_mounts(wanted, cwd, env, kernel, keep, mapper), assist=assist)
+        )
     if engine in ("auto", "landlock"):
-        found.append(Attempt("landlock", lambda: _by_landlock(wanted, kernel)))
+        found.append(Attempt("landlock", lambda: _by_landlock(wanted, kernel), by_thread=True))
     return found
 
 
 def _by_mounts(
-    wanted: Confinement, cwd: str, env: Mapping[str, str], kernel: Capabilities
+    wanted: Confinement,
+    cwd: str,
+    env: Mapping[str, str],
+    kernel: Capabilities,
+    keep: tuple[str, ...],
+    mapper: Mapper | None,
 ) -> EnforcementReport:
     from ringfence.enforce import mounts
 
-    return mounts.confine_self(wanted, mounts.Standing(cwd, env), kernel)
+    return mounts.confine_self(wanted, mounts.Standing(cwd, env, keep, mapper), kernel)
 
 
 def _by_landlock(wanted: Confinement, kernel: Capabilities) -> EnforcementReport:
-    from ringfence.enforce import landlock, plan
-
-    planned = plan.plan(wanted, kernel)
+    planned = landlock_plan.plan(wanted, kernel)
     return planned if isinstance(planned, EnforcementReport) else landlock.confine_self(planned)
 
 
@@ -150,12 +169,10 @@ def run_confined(
     `env` is what the program will see. `told` gets the report of what really holds, before the
     program starts; `meanwhile` runs beside the child that builds its fence.
     """
-    from ringfence.pipelines import pending
-
     nested = "RINGFENCE_FENCE" in env and _caller_is_fenced()
     wanted = confinement(policy, files, nested=nested)
     for line in pending.recover(policy, wanted):
-        _say(line)
+        say_after(line)
     watches: list[Watch] = []
     missed: list[str] = []
     seen: list[EnforcementReport] = []
@@ -163,9 +180,7 @@ def run_confined(
     def prepare() -> None:
         # Beside the child that builds its fence, and before anything runs in it.
         if not watches:
-            from ringfence.pipelines.aftermath import Watch as Aftermath
-
-            watches.append(Aftermath(policy, wanted, placed, busy=pending.others_run(policy)))
+            watches.append(Watch(policy, wanted, placed, busy=pending.others_run(policy)))
             watches[0].begin()
             pending.begin(policy, watches[0])
             if meanwhile is not None:
@@ -184,22 +199,34 @@ def run_confined(
         # The program has ended: whatever goes wrong here is said, and does not change how it ended.
         try:
             for line in watches[0].after():
-                _say(line)
+                say_after(line)
             pending.end(policy)
             if after is not None:
                 after(status)
         except Exception as error:  # noqa: BLE001 - see above; the journal stays for the next command
-            _say(f"this look went wrong, the next command looks again: {type(error).__name__}: {error}")
+            say_after(f"this look went wrong, the next command looks again: {type(error).__name__}: {error}")
 
     _load_before_the_fork(engine)
     outcome: launcher.Outcome | None = None
-    for attempt in attempts(wanted, cwd, env, engine, here):
-        outcome = launcher.launch(program, attempt.confine, accept, ended, prepare)
-        if not isinstance(outcome, launcher.NotConfined):
-            break
-        missed.append(f"{attempt.engine}: {outcome.why}")
-        if attempt.engine == "mounts" and engine == "auto":
-            _refuse_downgrade(policy, wanted, missed[-1], nested)
+    try:
+        for attempt in attempts(wanted, cwd, env, engine, here, policy.helpers):
+            outcome = launcher.launch(
+                program,
+                attempt.confine,
+                accept,
+                ended,
+                prepare,
+                by_thread=attempt.by_thread,
+                assist=attempt.assist,
+            )
+            if not isinstance(outcome, launcher.NotConfined):
+                break
+            missed.append(f"{attempt.engine}: {outcome.why}")
+            if attempt.engine == "mounts" and engine == "auto":
+                _refuse_downgrade(policy, wanted, missed[-1], nested)
+    finally:
+        if not isinstance(outcome, launcher.Finished):
+            pending.end(policy)  # nothing was run: what is made from now on is not a fenced program's
     if outcome is None:
         raise NotEnforcedError(
             f"nothing was run: the {engine} engine is not to be had here", "ringfence doctor"
@@ -208,16 +235,8 @@ def run_confined(
 
 
 def _load_before_the_fork(engine: str) -> None:
-    """What child and parent need next: an import after the fork copies each page it touches, on both sides."""
-    if platform != "linux":
-        return
-    import ringfence.enforce.landlock
-    import ringfence.enforce.plan
-    import ringfence.pipelines.aftermath
-    import ringfence.pipelines.git_vet
-    import ringfence.pipelines.repositories
-
-    if engine != "landlock":
+    """What the child needs next: an import after the fork copies each page it touches, on both sides."""
+    if platform == "linux" and engine != "landlock":
         import ringfence.enforce.mounts  # noqa: F401
 
 
@@ -240,8 +259,6 @@ def _remember_mounts(policy: Policy) -> None:
     path = _marker(policy)
     if not path or exists(path):
         return
-    from ringfence.pipelines.session import make_parents
-
     try:
         make_parents(policy.folders.state)
         close(open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600))
@@ -260,8 +277,6 @@ def _refuse_downgrade(policy: Policy, wanted: Confinement, why: str, nested: boo
             "files in the workspace to the hook",
             f"ringfence doctor; if user namespaces are closed on purpose now, remove {path} or use --engine landlock",
         )
-    from ringfence.pipelines.say import complain
-
     held = len(wanted.carve_outs) + len(wanted.masked)
     complain(
         f"ringfence: held by Landlock alone ({why}): {held} guarded or closed places in the workspace are held by the "
@@ -269,9 +284,7 @@ def _refuse_downgrade(policy: Policy, wanted: Confinement, why: str, nested: boo
     )
 
 
-def _say(line: str) -> None:
-    from ringfence.pipelines.say import complain
-
+def say_after(line: str) -> None:
     complain(f"ringfence: after the fact: {line}")
 
 
@@ -280,8 +293,6 @@ def end(policy: Policy, ran: Ran) -> int:
     outcome = ran.outcome
     if isinstance(outcome, launcher.Finished):
         return launcher.imitate(outcome.status)
-    from ringfence.pipelines.say import complain
-
     if isinstance(outcome, launcher.Declined):
         complain(f"ringfence: {weaknesses(policy, outcome.report)}")
     else:

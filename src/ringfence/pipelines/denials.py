@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from ringfence.model import Decision, EnforcementReport
     from ringfence.pipelines.fence import Fence
+    from ringfence.pipelines.refusals import Sink
 
 _TAIL = 64 * 1024  # bytes of output looked at, from its end
 _MOST = 3  # refusals named
@@ -49,9 +50,12 @@ _QUOTES = "'\"`\u2018\u2019\u201c\u201d"
 class Watch:
     """What a command was and what its output file held before it ran."""
 
-    __slots__ = ("_command", "_cwd", "_engine", "_env", "_fence", "_start")
+    __slots__ = ("_command", "_cwd", "_engine", "_env", "_fence", "_sink", "_start")
 
-    def __init__(self, fence: Fence, command: str, cwd: str, env: Mapping[str, str]) -> None:
+    def __init__(
+        self, fence: Fence, command: str, cwd: str, env: Mapping[str, str], sink: Sink | None = None
+    ) -> None:
+        self._sink = sink
         self._fence = fence
         self._command = command
         self._cwd = cwd
@@ -75,19 +79,30 @@ class Watch:
             if not WIFEXITED(status) or not 0 < WEXITSTATUS(status) < _CANNOT_EXECUTE:
                 return
             found = self._refused(self._written_by_text())
-            lead = "if it failed for this reason, that was the fence"
+            self._say(found, certain=False)
             if not found:
                 self._say_where()
-        elif any(sign in output for sign in signs):
+            return
+        found = []
+        if any(sign in output for sign in signs):
             named = list(_named(output.decode("utf-8", "surrogateescape"), signs))
             found = self._refused(named) or self._refused(self._below_folders(named))
             if not found and not named:
                 found = self._refused(self._written_by_text())
-            lead = "refused by the fence"
-        else:
-            return
-        if found:
-            self._say(found, lead)
+        if not found and status:
+            found = self._side_effects(output)
+        self._say(found, certain=True)
+
+    def _side_effects(self, output: bytes) -> list[Decision]:
+        """What the fence causes without refusing a path: hidden sockets, setuid programs, foreign owners."""
+        from ringfence.pipelines.sideeffects import SIGNS, causes
+
+        if not any(sign in output for sign in SIGNS):
+            return []
+        text = output.decode("utf-8", "surrogateescape")
+        return causes(text, _all_words(self._command), self._env, self._engine, self._fence.policy.helpers)[
+            :_MOST
+        ]
 
     def _refused(self, candidates: Iterable[str]) -> list[Decision]:
         """Those that the policy refuses and that this user could have done without the fence."""
@@ -98,7 +113,7 @@ class Watch:
             for op in (Op.WRITE, Op.RENAME):
                 decision = self._fence.check(path, op, cwd=self._cwd)
                 if decision.verdict is not Verdict.ALLOW and decision.path:
-                    if decision.path not in found and _could(decision.path):
+                    if decision.path not in found and could(decision.path):
                         found[decision.path] = decision
                     break
         return list(found.values())
@@ -144,18 +159,23 @@ class Watch:
             f"fence, which allows writing below {roots} and $TMPDIR"
         )
 
-    def _say(self, found: list[Decision], lead: str) -> None:
+    def _say(self, found: list[Decision], *, certain: bool) -> None:
+        if not found:
+            return
         from ringfence.pipelines.journal import record_command
         from ringfence.pipelines.say import complain
 
+        lead = "refused by the fence" if certain else "if it failed for this reason, that was the fence"
         for decision in found:
+            if self._sink is not None:
+                self._sink.tell(decision, certain=certain)
             complain(f"ringfence: {lead} [{decision.code}]: {decision.message}. Rule: {decision.rule}.")
             if decision.hint:
                 complain(f"ringfence:   next: {decision.hint}")
             record_command(self._fence.policy, "shell", self._command, self._cwd, decision)
 
 
-def _could(path: str) -> bool:
+def could(path: str) -> bool:
     """Whether this user may write `path`, or make it, as far as the system's own permissions go.
 
     What would fail without the fence too is never called a refusal of the fence.
@@ -239,10 +259,14 @@ def _quoted(line: str) -> Iterator[str]:
             at = line.find(open_mark, end + 1)
 
 
-def _words(command: str) -> Iterator[str]:
-    """Words of a command text that look like paths; no parser, only candidates."""
+def _all_words(command: str) -> list[str]:
     for mark in "\n\t;|&()<>=,\"'`":
         command = command.replace(mark, " ")
-    for word in command.split():
+    return command.split()
+
+
+def _words(command: str) -> Iterator[str]:
+    """Words of a command text that look like paths; no parser, only candidates."""
+    for word in _all_words(command):
         if "/" in word or word.startswith(("~", "..", "$")):
             yield word

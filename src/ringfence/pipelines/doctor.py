@@ -5,32 +5,23 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 
 from ringfence.enforce.launch import Program
 from ringfence.enforce.report import accepts, without_engine
 from ringfence.errors import EXIT_NOT_ENFORCED, EXIT_OK
 from ringfence.kernel.parser_process import run_parser
 from ringfence.model import STRENGTH_ORDER
-from ringfence.pipelines import compose, launchers, session
+from ringfence.pipelines import compose, session
 from ringfence.pipelines.command import find_parser
 from ringfence.pipelines.confine import run_confined
 from ringfence.pipelines.placing import confinement
-from ringfence.pipelines.words import flag_words
+from ringfence.pipelines.proving import Proof, prove
 from ringfence.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ringfence.model import Capabilities, EnforcementReport, Policy, RuleStrength, Strength
     from ringfence.policy.asked import Flags
-
-
-class Proof(Record):
-    """One attempt in a child. `held` is what the fence should do with it."""
-
-    name: str
-    unfenced: bool  # the same attempt lands without the fence; if not, it proves nothing
-    held: bool
 
 
 class Diagnosis(Record):
@@ -47,7 +38,7 @@ class Diagnosis(Record):
 
     @property
     def status(self) -> int:
-        bites = all(proof.held for proof in self.proofs if proof.unfenced)
+        bites = not any(proof.broken for proof in self.proofs)
         return EXIT_OK if bites and not self.short and self.restricted else EXIT_NOT_ENFORCED
 
 
@@ -62,21 +53,25 @@ def diagnose(flags: Flags, engine: str = "auto") -> Diagnosis:
     session.prepare(policy, name)
     try:
         report, missed = _stand(policy, cwd, env, engine)
-        proofs = _proofs(flags, engine) if policy.restricted else ()
+        proofs, untried = prove(policy, report, flags, engine) if policy.restricted else ((), "")
     finally:
         session.end(name)
     short = accepts(report, policy.minimum, policy.strict)
     parser, missing = reader(sys.prefix, os.path.dirname(sys.executable))
     return Diagnosis(
-        (*_table(here), ("parser", parser)),
+        (*_table(here), ("layer", _layer(here, policy)), ("parser", parser)),
         policy.restricted,
         policy.workspace,
         report,
         short,
         proofs,
         _hard_linked(policy),
-        (*policy.notes, *missed, *report.notes, *missing),
+        (*policy.notes, *missed, *report.notes, *missing, *unproved(untried)),
     )
+
+
+def unproved(why: str) -> tuple[str, ...]:
+    return (f"nothing could be tried inside the fence, so nothing is proved: {why}",) if why else ()
 
 
 def _stand(
@@ -96,6 +91,21 @@ def _capabilities() -> Capabilities | None:
     from ringfence.kernel.probe import capabilities
 
     return capabilities()
+
+
+def _layer(here: Capabilities | None, policy: Policy) -> str:
+    """Where a throwaway layer would lie, how much it may hold, and what a mount below a root makes of it."""
+    if here is None or not (here.userns and here.overlay):
+        return "no: `try` refuses to run (exit 3), and a reviewer's workspace is read-only"
+    from ringfence.pipelines.layer_run import mount_below
+    from ringfence.pipelines.layers import medium_here, shown_size
+
+    below = mount_below(policy.workspace) if policy.workspace else ""
+    if below:
+        return f"no: {below} is a mount below the workspace, which no layer can cover"
+    medium = medium_here(policy.folders)
+    bound = "held by the kernel" if medium.on == "memory" else "watched"
+    return f"in {medium.on}, at most {shown_size(medium.size)} ({bound}): {medium.why}"
 
 
 def _table(here: Capabilities | None) -> tuple[tuple[str, str], ...]:
@@ -133,27 +143,6 @@ def reader(prefix: str, scripts: str) -> tuple[str, tuple[str, ...]]:
         "engine holds them all the same. Give one with `pip install shfmt-py`, or put shfmt 3.14 (for musl: "
         f"`go install mvdan.cc/sh/v3/cmd/shfmt@v3.14.1`) at {prefix}/bin/shfmt",
     )
-
-
-def _proofs(flags: Flags, engine: str) -> tuple[Proof, ...]:
-    """Write outside, by the very program that users start, with and without the fence."""
-    folder = tempfile.mkdtemp(prefix="ringfence-doctor-")
-    try:
-        target = os.path.join(folder, "outside")
-        script = f": > {target}"
-        alone = subprocess.run(["/bin/sh", "-c", script], check=False, capture_output=True)
-        lands = alone.returncode == 0 and os.path.exists(target)
-        if lands:
-            os.unlink(target)
-        words = [sys.executable, "-I", "-S", launchers.start_file(), "run", "--engine", engine]
-        words += [*flag_words(flags), "--"]
-        subprocess.run([*words, "/bin/sh", "-c", script], check=False, capture_output=True, timeout=60)
-        held = not os.path.exists(target)
-        return (Proof(f"a write to {target}, outside the workspace", lands, held),)
-    finally:
-        import shutil
-
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 _LOOK = 20_000  # directory entries looked at for hard links

@@ -22,10 +22,15 @@ from posix import (
     write,
 )
 
+from ringfence.jsonscan import dumps, loads
+from ringfence.pipelines import beneath
+from ringfence.pipelines.aftermath import Watch
+from ringfence.pipelines.placing import exists, placed
+from ringfence.pipelines.session import make_parents
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ringfence.model import Confinement, Policy
-    from ringfence.pipelines.aftermath import Watch
 
 _FOLDER = "pending"
 
@@ -36,9 +41,6 @@ def _folder(policy: Policy) -> str:
 
 def begin(policy: Policy, watch: Watch) -> None:
     """Write the record. A state folder that cannot be written costs only this; the watch itself stands."""
-    from ringfence.jsonscan import dumps
-    from ringfence.pipelines.session import make_parents
-
     folder = _folder(policy)
     if not folder or not policy.restricted:
         return
@@ -63,10 +65,7 @@ def begin(policy: Policy, watch: Watch) -> None:
 def end(policy: Policy) -> None:
     folder = _folder(policy)
     if folder:
-        try:
-            unlink(f"{folder}/{getpid()}")
-        except OSError:
-            return
+        _remove(f"{folder}/{getpid()}")
 
 
 def others_run(policy: Policy) -> bool:
@@ -87,34 +86,45 @@ def recover(policy: Policy, wanted: Confinement) -> list[str]:
         names = listdir(folder)
     except OSError:
         return []
+    for name in names:
+        # A record that was being written when its watcher was killed: nothing had started yet.
+        if name[-4:] == ".new" and name[:-4].isdigit() and not _lives(int(name[:-4])):
+            _remove(f"{folder}/{name}")
     orphans = [name for name in names if name.isdigit() and int(name) != getpid() and not _lives(int(name))]
     if not orphans:
         return []
-    from ringfence.jsonscan import loads
-    from ringfence.pipelines import beneath
-    from ringfence.pipelines.aftermath import Watch
-    from ringfence.pipelines.placing import placed
-
     said: list[str] = []
     at = beneath.open_folder(folder)
     for name in orphans if at >= 0 else ():
         text = beneath.content(at, name)
+        try:
+            record = loads(text or b"")
+            mine = {root for root, *_ in record["vets"]} | {root for root, *_ in record["absent"]}
+        except (ValueError, KeyError, TypeError):
+            record, mine = {}, set()  # cut short by a full disk or a power loss before it was whole
+        if not mine & set(policy.workspace) and any(exists(root) for root in mine):
+            continue  # another workspace's: the next command there looks
         # Taken out first: of two that start at once, one looks.
         try:
             unlink(f"{folder}/{name}")
         except OSError:
             continue
+        if not mine & set(policy.workspace):
+            continue
         try:
-            record = loads(text or b"")
-            mine = {root for root, *_ in record["vets"]} | {root for root, *_ in record["absent"]}
-            if not mine & set(policy.workspace):
-                continue
             watch = Watch(policy, wanted, placed)
             watch.resume(record)
             said.extend(f"(of an earlier command whose watcher was killed) {line}" for line in watch.after())
         except (ValueError, KeyError, TypeError):
-            continue  # cut short by a full disk or a power loss before it was whole
+            continue
     return said
+
+
+def _remove(path: str) -> None:
+    try:
+        unlink(path)
+    except OSError:
+        return
 
 
 def _lives(pid: int) -> bool:

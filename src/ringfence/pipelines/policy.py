@@ -8,6 +8,7 @@ from ringfence.errors import EXIT_OK, EXIT_REFUSED, PolicyError, UsageError
 from ringfence.pipelines import compose
 from ringfence.policy import expectations, show, trust
 from ringfence.policy.asked import Flags
+from ringfence.policy.load import load
 from ringfence.policy.read import read
 from ringfence.policy.reference import json_schema
 from ringfence.policy.texts import FILE_NAME, Layer
@@ -15,6 +16,7 @@ from ringfence.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from ringfence.model import Decision, Op
@@ -64,8 +66,16 @@ def schema() -> dict[str, Any]:
     return json_schema()
 
 
-def trust_file(path: str, forget: bool) -> tuple[str, bool]:
-    """(the file, whether anything changed). Raises PolicyError if it is no policy file that could be read."""
+class Trusted(Record):
+    """What `policy trust` did. `lets_in` are the entries of the file that count only because it is trusted."""
+
+    path: str
+    changed: bool
+    lets_in: tuple[tuple[int, str], ...]  # (line, the entry)
+
+
+def trust_file(path: str, *, forget: bool = False, dry_run: bool = False) -> Trusted:
+    """Trust a policy file as it stands. Raises PolicyError if it is no policy file that could be read."""
     env = compose.process_environment()
     cwd = compose.process_cwd()
     home = env.get("HOME") or None
@@ -78,15 +88,25 @@ def trust_file(path: str, forget: bool) -> tuple[str, bool]:
         raise UsageError(f"there is no file {whole}", "name a ringfence.toml, or the folder that holds one")
     with open(physical, "rb") as file:
         content = file.read()
-    made = compose.sources(Flags(), env, cwd, home)
-    if not made.folders.state:
+    state = compose.sources(Flags(), env, cwd, home).folders.state
+    if not state:
         raise PolicyError(
             "there is no state folder to keep the mark in", physical, hint="set HOME or XDG_STATE_HOME"
         )
-    if forget:
-        return physical, trust.distrust(made.folders.state, physical, content)
     # A file that cannot be taken at its word is not one to trust.
-    read(content, physical, os.path.dirname(physical), home, Layer.PROJECT, trusted=True)
-    known = os.path.exists(trust.mark_path(made.folders.state, physical, content))
-    trust.trust(made.folders.state, physical, content)
-    return physical, not known
+    if not forget:
+        read(content, physical, os.path.dirname(physical), home, Layer.PROJECT, trusted=True)
+    known = os.path.exists(trust.mark_path(state, physical, content))
+    lets_in = () if forget else _left_out(physical, env, home)
+    if not dry_run:
+        trust.distrust(state, physical, content) if forget else trust.trust(state, physical, content)
+    return Trusted(physical, known is forget and not dry_run, lets_in)
+
+
+def _left_out(physical: str, env: Mapping[str, str], home: str | None) -> tuple[tuple[int, str], ...]:
+    """What would not count if nobody had trusted the file: read without the folder that keeps the marks."""
+    made = compose.sources(Flags(), env, os.path.dirname(physical), home)
+    loaded = load(made._replace(folders=made.folders._replace(state="")), compose.resolve)
+    return tuple(
+        (each.place.line, each.what) for each in loaded.compiled.left_out if each.place.source == physical
+    )

@@ -1,36 +1,49 @@
-"""`ringfence run -- PROGRAM …`: the engine alone, around any program, a whole agent included."""
+"""`ringfence run -- PROGRAM …`: the engine alone, around any program, a whole agent included.
+
+What every command needs is imported at the top, here and below: one group of the bundle (bundle.py).
+"""
 
 from __future__ import annotations
 
 from ringfence.enforce.launch import Program
 from ringfence.errors import EXIT_BUG, EXIT_USAGE, FenceError, UsageError
+from ringfence.model import Lane
 from ringfence.pipelines import compose, session
 from ringfence.pipelines.confine import ENGINES, end, run_confined
+from ringfence.pipelines.denials import Watch
+from ringfence.pipelines.say import complain, quote
+from ringfence.pipelines.words import take_flags
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ringfence.model import EnforcementReport, Policy
-    from ringfence.pipelines.denials import Watch
     from ringfence.pipelines.fence import Fence
+    from ringfence.pipelines.refusals import Sink
     from ringfence.policy.asked import Flags
 
+_OPTIONS = {"--report": False, "--engine": True, "--lane": True, "--session": True, "--refusals": True}
 # Doors to processes outside that an agent leaves in its children's environment.
 DROPPED = ("CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN")
 
 
 def run(words: Sequence[str]) -> int:
     """The hot door."""
-    from ringfence.pipelines.say import complain
-    from ringfence.pipelines.words import take_flags
-
     try:
-        flags, options, program = take_flags(words, {"--report": False, "--engine": True})
+        flags, options, program = take_flags(words, _OPTIONS)
         if not program:
             complain("ringfence: no program to run\n  ringfence run --workspace DIR -- PROGRAM ARGUMENTS…")
             return EXIT_USAGE
-        return start(flags, program, report="--report" in options, engine=options.get("--engine", "auto"))
+        return start(
+            flags,
+            program,
+            report="--report" in options,
+            engine=options.get("--engine", "auto"),
+            refusals=options.get("--refusals", ""),
+            lane=known_lane(options.get("--lane", Lane.FULL.value)),
+            keep_as=options.get("--session", ""),
+        )
     except FenceError as error:
         complain(f"ringfence: {error}")
         return error.exit_code
@@ -39,22 +52,49 @@ def run(words: Sequence[str]) -> int:
         return EXIT_BUG
 
 
-def start(flags: Flags, program: list[str], *, report: bool = False, engine: str = "auto") -> int:
-    """Run and return the exit status; dies by the program's own signal."""
-    from ringfence.pipelines.say import complain, quote
+def start(
+    flags: Flags,
+    program: list[str],
+    *,
+    report: bool = False,
+    engine: str = "auto",
+    lane: Lane = Lane.FULL,
+    keep_as: str = "",
+    refusals: str = "",
+) -> int:
+    """Run and return the exit status; dies by the program's own signal.
 
+    `lane` REVIEWER: the whole program on a throwaway layer, which ends with it unless `keep_as` names a session.
+    """
     known_engine(engine)
     env = compose.process_environment()
     cwd = compose.process_cwd()
     fence = compose.fence_for(flags, env, cwd)
     outer = session.nested_name(env)
-    name = outer or session.session_name("", "")
+    name = outer or (session.named(keep_as) if keep_as else session.session_name("", ""))
     policy = session.with_session(fence.policy, name)
     if not policy.restricted:
         complain("ringfence: NO FENCE around this program: no workspace is named; give --workspace DIR")
     policy = prepare(policy, name, outer)
     inside = fenced_environment(env, policy, name)
     line = " ".join(map(quote, program))
+    sink = sink_for(refusals, line, cwd)
+    if lane is Lane.REVIEWER and policy.restricted:
+        from ringfence.pipelines.reviewer import start_reviewer
+
+        return start_reviewer(
+            fence,
+            policy,
+            Program(program, utf8(inside)),
+            line,
+            cwd=cwd,
+            env=inside,
+            own="" if outer else name,
+            engine=engine,
+            tell=teller(report),
+            session=keep_as if not outer else "",
+            sink=sink,
+        )
     return start_fenced(
         fence,
         policy,
@@ -65,7 +105,17 @@ def start(flags: Flags, program: list[str], *, report: bool = False, engine: str
         own="" if outer else name,
         engine=engine,
         tell=teller(report),
+        sink=sink,
     )
+
+
+def sink_for(where: str, command: str, cwd: str) -> Sink | None:
+    """Where refusals are told to programs; None where nobody asked. UsageError if it cannot be written."""
+    if not where:
+        return None
+    from ringfence.pipelines.refusals import Sink
+
+    return Sink(where, command, cwd)
 
 
 def prepare(policy: Policy, name: str, outer: str) -> Policy:
@@ -88,22 +138,24 @@ def start_fenced(
     engine: str,
     files: Sequence[str] = (),
     tell: Callable[[EnforcementReport], None] | None = None,
+    tidy: Callable[[], None] | None = None,
+    sink: Sink | None = None,
 ) -> int:
     """Run under the engine, explain what was refused, end the call, and end as the program did: for `run` and `shell`.
 
     `line` is what the program was asked, for the explanation; `own` the session whose call this is, "" for another
-    fence's, whose folder is not ours to remove.
+    fence's, whose folder is not ours to remove. `tidy` is called when the program has ended, before we end as it did.
     """
     watches: list[Watch] = []
 
     def meanwhile() -> None:
-        from ringfence.pipelines.denials import Watch as Denials
-
-        watches.append(Denials(fence.with_policy(policy, env), line, cwd, env))
+        watches.append(Watch(fence.with_policy(policy, env), line, cwd, env, sink))
 
     def after(status: int) -> None:
         watches[0].explain(status)
         session.end_call(own)
+        if tidy is not None:
+            tidy()
 
     def heard(found: EnforcementReport) -> None:
         watches[0].told(found)
@@ -134,6 +186,16 @@ def known_engine(name: str) -> str:
     return name
 
 
+def known_lane(name: str) -> Lane:
+    """The lane, or UsageError: a misspelt reviewer must not become a full lane."""
+    try:
+        return Lane(name)
+    except ValueError:
+        raise UsageError(
+            f"unknown lane {name!r}", f"one of: {', '.join(lane.value for lane in Lane)}"
+        ) from None
+
+
 def fenced_environment(env: dict[str, str], policy: Policy, name: str) -> dict[str, str]:
     """The environment inside: the caller's, the session's folders, and the mark of a fence."""
     made = {key: value for key, value in env.items() if key not in DROPPED}
@@ -155,7 +217,6 @@ def teller(wanted: bool) -> Callable[[EnforcementReport], None] | None:
     """Print what holds, before the program starts; every weaker rule on a line of its own."""
     if not wanted:
         return None
-    from ringfence.pipelines.say import complain
 
     def tell(report: EnforcementReport) -> None:
         complain(f"ringfence: held by {report.engine}: {report.detail}")

@@ -8,10 +8,18 @@ from __future__ import annotations
 from posix import access
 
 from ringfence.enforce.launch import Program
-from ringfence.errors import EXIT_BUG, EXIT_REFUSED, FenceError
-from ringfence.model import Verdict
+from ringfence.errors import EXIT_BUG, EXIT_REFUSED, FenceError, UsageError
+from ringfence.model import Lane, Mode, Verdict
 from ringfence.pipelines import compose, session
-from ringfence.pipelines.run import fenced_environment, known_engine, prepare, start_fenced, utf8
+from ringfence.pipelines.run import (
+    fenced_environment,
+    known_engine,
+    known_lane,
+    prepare,
+    sink_for,
+    start_fenced,
+    utf8,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,9 +27,19 @@ if TYPE_CHECKING:
 
     from ringfence.model import CommandDecision
     from ringfence.pipelines.fence import Fence
+    from ringfence.pipelines.refusals import Sink
     from ringfence.policy.asked import Flags
 
-_OPTIONS = {"--shell": True, "--session": True, "--install-as": True, "--engine": True, "--from": True}
+_OPTIONS = {
+    "--shell": True,
+    "--session": True,
+    "--install-as": True,
+    "--engine": True,
+    "--mode": True,
+    "--lane": True,
+    "--from": True,
+    "--refusals": True,
+}
 _SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/bin/sh")
 _TAKES_VALUE = ("-o", "+o", "-O", "+O", "--rcfile", "--init-file")
 
@@ -44,7 +62,10 @@ def run(words: Sequence[str]) -> int:
             shell=options.get("--shell", ""),
             name=options.get("--session", ""),
             engine=options.get("--engine", "auto"),
+            mode=options.get("--mode", "power"),
+            lane=known_lane(options.get("--lane", Lane.FULL.value)),
             root=options.get("--from", ""),
+            refusals=options.get("--refusals", ""),
         )
     except FenceError as error:
         complain(f"ringfence: {error}")
@@ -64,15 +85,19 @@ def start(
     engine: str = "auto",
     said: str = "",
     judged: bool = False,
+    mode: str = "power",
+    lane: Lane = Lane.FULL,
     root: str = "",
+    refusals: str = "",
 ) -> int:
     """Run the shell and return its exit status; dies by its signal.
 
     `root`: where policy files are looked for and relative flags start, if not the working directory.
     `files`: single files it may write beside. `said`: what the agent's model wrote, where the shell's text wraps it.
-    `judged`: the agent's hook has read this text already.
+    `judged`: the agent's hook has read this text already. `lane` REVIEWER: on the throwaway layer of the session.
     """
     known_engine(engine)
+    _refuse_safe(mode)
     env = compose.process_environment()
     cwd = compose.process_cwd()
     fence = compose.fence_for(flags, env, root or cwd)
@@ -83,15 +108,32 @@ def start(
     program = shell or next((path for path in _SHELLS if access(path, 1)), "/bin/sh")
     text = command_text(words)
     inside = fenced_environment(env, policy, own)
+    sink = sink_for(refusals, said or text, cwd)
     if text and policy.restricted and not judged:
         refused = _judge(fence.with_policy(policy, inside), said or text, cwd, program)
         if refused is not None:
-            return _refuse(fence, text, cwd, refused)
+            return _refuse(fence, text, cwd, refused, sink)
     if not policy.restricted:
         from ringfence.pipelines.say import complain
 
         complain("ringfence: NO FENCE around this shell: no workspace is named; give --workspace DIR")
     policy = prepare(policy, own, outer)
+    if lane is Lane.REVIEWER and policy.restricted:
+        from ringfence.pipelines.reviewer import start_reviewer
+
+        return start_reviewer(
+            fence,
+            policy,
+            Program([program, *words], utf8(inside)),
+            said or text,
+            cwd=cwd,
+            env=inside,
+            own="" if outer else own,
+            engine=engine,
+            files=files,
+            session="" if own.startswith("call-") else own,
+            sink=sink,
+        )
     return start_fenced(
         fence,
         policy,
@@ -102,7 +144,18 @@ def start(
         own="" if outer else own,
         engine=engine,
         files=files,
+        sink=sink,
     )
+
+
+def _refuse_safe(mode: str) -> None:
+    """Raises UsageError for a mode that has no shell, and for an unknown one."""
+    try:
+        safe = Mode(mode) is Mode.SAFE
+    except ValueError:
+        raise UsageError(f"unknown mode {mode!r}", "one of: safe, power") from None
+    if safe:
+        raise UsageError("nothing was run: this session is in safe mode, which has no shell")
 
 
 def _session(env: dict[str, str]) -> str:
@@ -147,7 +200,7 @@ def _judge(fence: Fence, text: str, cwd: str, program: str) -> CommandDecision |
     return decision
 
 
-def _refuse(fence: Fence, text: str, cwd: str, decision: CommandDecision) -> int:
+def _refuse(fence: Fence, text: str, cwd: str, decision: CommandDecision, sink: Sink | None) -> int:
     from ringfence.pipelines.journal import record_command
     from ringfence.pipelines.say import complain, reason
 
@@ -155,5 +208,7 @@ def _refuse(fence: Fence, text: str, cwd: str, decision: CommandDecision) -> int
     for use in decision.uses:
         if use.verdict is Verdict.DENY:
             complain(reason(use))
+            if sink is not None:
+                sink.tell(use, certain=True, ran=False)
             record_command(fence.policy, "shell", text, cwd, use)
     return EXIT_REFUSED

@@ -26,6 +26,11 @@ RETIRED: Mapping[str, str] = {
     "--allow-all-tools": "the fence is the boundary: name it with --workspace",
     "--allow-all-tools-reason": "the fence is the boundary: name it with --workspace",
 }
+# The same as environment keys, alone or behind a prefix.
+RETIRED_ENV: Mapping[str, str] = {
+    "ALLOW_ALL_TOOLS": "name a mode and a lane: --mode power --lane full",
+    "ALLOW_ALL_TOOLS_REASON": "name a mode and a lane: --mode power --lane full",
+}
 
 
 def take_flags(

@@ -8,7 +8,20 @@ from __future__ import annotations
 import os
 
 from ringfence.errors import PolicyError
-from ringfence.model import Access, Folders, Glob, Located, Policy, Rule, Strength, Verdict, Zone, ZoneKind
+from ringfence.model import (
+    HELPER_GUARD,
+    HELPERS,
+    Access,
+    Folders,
+    Glob,
+    Located,
+    Policy,
+    Rule,
+    Strength,
+    Verdict,
+    Zone,
+    ZoneKind,
+)
 from ringfence.policy.git_layout import GitLayout, inspect_git
 from ringfence.policy.guarding import guard_globs, linked_guards, placed_guards, repository_globs
 from ringfence.policy.merge import LeftOut, merge_unguard, merge_words
@@ -96,6 +109,7 @@ def compile_policy(
         folders=sources.folders,
         default=Rule("default", "built in"),
         notes=(*(str(each) for each in left_out), *notes),
+        helpers=tuple(name for name in HELPERS if HELPER_GUARD + name in unguarded),
     )
     tests = tuple(test for layer in layers for test in layer.tests)
     return Compiled(policy, words, unguarded, left_out, tests, layouts)

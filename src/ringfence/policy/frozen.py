@@ -56,6 +56,7 @@ def to_plain(policy: Policy) -> list[Any]:
         list(policy.folders),
         number[policy.default],
         list(policy.notes),
+        list(policy.helpers),
     ]
 
 
@@ -63,7 +64,7 @@ def from_plain(plain: list[Any]) -> Policy:
     """Undo `to_plain`. Raises ValueError, TypeError, KeyError or IndexError for anything else."""
     (
         workspace, restricted, raw_rules, raw_zones, raw_globs, reads, shell_reads, opaque, unattended,
-        minimum, strict, temp, caches, git_config, folders, default, notes,
+        minimum, strict, temp, caches, git_config, folders, default, notes, helpers,
     ) = plain  # fmt: skip
     rules = [Rule(*raw) for raw in raw_rules]
     access = {each.value: each for each in Access}
@@ -107,4 +108,5 @@ def from_plain(plain: list[Any]) -> Policy:
         Folders(*folders),
         rules[default],
         tuple(notes),
+        tuple(helpers),
     )

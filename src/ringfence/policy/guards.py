@@ -10,6 +10,7 @@ lines), the agents' own documentation as of late 2026.
 
 from __future__ import annotations
 
+from ringfence.model import HELPER_GUARD, HELPERS
 from ringfence.records import Choice, Record
 
 
@@ -218,7 +219,10 @@ USER_SETTINGS = Guard(
 )
 PLACED: tuple[Guard, ...] = (GIT_HOOKS_PATH, OWN_INSTALLATION, OWN_POLICY, USER_SETTINGS)
 
-GUARD_IDS: tuple[str, ...] = tuple(guard.id for guard in (*GUARDS, *PLACED))
+HELPER_IDS: tuple[str, ...] = tuple(HELPER_GUARD + name for name in HELPERS)
+"""Not places in a tree but sockets outside it, which the mounts engine hides (enforce/control_sockets.py)."""
+
+GUARD_IDS: tuple[str, ...] = (*(guard.id for guard in (*GUARDS, *PLACED)), *HELPER_IDS)
 TEXT_ONLY: frozenset[str] = frozenset(guard.id for guard in GUARDS if guard.hold is Hold.TEXT)
 
 # A guard that holds only where the name is not a directory: `.git` itself is a folder in an ordinary

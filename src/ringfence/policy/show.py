@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ringfence.model import Access, ZoneKind
-from ringfence.policy.guards import GUARDS, PLACED
+from ringfence.policy.guards import GUARDS, HELPER_IDS, PLACED
 from ringfence.records import Record
 
 TYPE_CHECKING = False
@@ -76,6 +76,11 @@ def _guards(loaded: Loaded) -> list[Row]:
             rows.append(Row("guard", guard.id, Access.READ.value, "built in"))
         else:
             rows.append(Row("guard", guard.id, "nothing to guard here", "built in"))
+    for name in HELPER_IDS:
+        if name in unguarded:
+            rows.append(Row("guard", name, "off", unguarded[name].source, unguarded[name].line))
+        else:
+            rows.append(Row("guard", name, "sockets hidden", "built in"))
     return rows
 
 

@@ -12,8 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ringfence.shell.state import Value
-    from ringfence.shell.walk import Outcome, Walk
+    from ringfence.shell.state import Outcome, Value
+    from ringfence.shell.walk import Walk
 
 _SYSTEM = frozenset(
     (
@@ -40,7 +40,7 @@ _PROJECTS = frozenset(("gradlew", "mvnw", "manage.py", "artisan"))
 def run_program(
     walk: Walk, argv: list[str], state: State, stdin: str | None, extra: Mapping[str, tuple[Value, ...]]
 ) -> Outcome:
-    from ringfence.shell.walk import Outcome
+    from ringfence.shell.state import Outcome
 
     path, args = argv[0], argv[1:]
     if UNKNOWN in path or DIGITS in path or path.startswith(TILDE):

@@ -8,6 +8,8 @@ shell would have expanded and we could not.
 
 from __future__ import annotations
 
+from ringfence.records import Record
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -120,6 +122,14 @@ class State:
             return
         seen = tuple(dict.fromkeys(values))
         self.values[name] = seen if len(seen) <= MAX_CHOICES else (UNKNOWN,)
+
+
+class Outcome(Record):
+    """Where the shell stands if the command succeeded, if it failed, and what it printed (None: not known)."""
+
+    ok: State
+    bad: State
+    out: str | None
 
 
 def join(left: State, right: State) -> State:

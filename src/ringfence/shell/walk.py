@@ -6,28 +6,24 @@ cannot be undone.
 
 from __future__ import annotations
 
-from ringfence.model import Op
-from ringfence.records import Record
 from ringfence.shell import tree as t
-from ringfence.shell.notes import Notes
+from ringfence.shell.redirects import fill, left_over, redirect
 from ringfence.shell.state import (
     DIGITS,
-    MAX_CHOICES,
     NOTHING,
     RESERVED,
     UNKNOWN,
+    Outcome,
     State,
     clean,
-    fold,
-    hides_code,
     join,
-    union,
 )
+from ringfence.shell.suspicion import Suspicion
 from ringfence.shell.words import Words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from ringfence.model import Surroundings
     from ringfence.shell.disk import Disk
@@ -36,28 +32,11 @@ if TYPE_CHECKING:
 
 MAX_STEPS = 20_000  # statements walked, all repetitions counted
 MAX_NESTING = 12  # texts within texts, functions within functions
-MAX_EXACT_ROUNDS = 16  # items of a `for` that are walked one by one
 
-# Set to anything, these change what later words mean or which code a known name runs.
-_TREACHEROUS = frozenset(
-    ("PATH", "BASH_ENV", "ENV", "GLOBIGNORE", "PYTHONSTARTUP", "PYTHONPATH", "PYTHONHOME", "NODE_OPTIONS",
-     "NODE_PATH", "PERL5OPT", "PERL5LIB", "RUBYOPT", "SHELLOPTS", "BASHOPTS", "TAR_OPTIONS", "RIPGREP_CONFIG_PATH",
-     "LESSOPEN", "PROMPT_COMMAND", "PS4", "ZDOTDIR", "FPATH", "BASH_XTRACEFD", "JAVA_TOOL_OPTIONS", "MAKEFLAGS",
-     "XDG_CONFIG_HOME", "DIRSTACK")
-)  # fmt: skip
 _BASH_ONLY = ("$'", '$"', "&>", ">&", "|&", "<(", ">(", "[[", "((", "<<<", "function", "=(", "{")
-_TREACHEROUS_STEMS = ("LD_", "DYLD_", "BASH_FUNC_")
 
 
-class Outcome(Record):
-    """Where the shell stands if the command succeeded, if it failed, and what it printed (None: not known)."""
-
-    ok: State
-    bad: State
-    out: str | None
-
-
-class Walk(Notes):
+class Walk(Suspicion):
     """One reading. Holds what was found so far; the shell's state is passed along."""
 
     def __init__(
@@ -236,75 +215,15 @@ class Walk(Notes):
         appends = False
         outer_file = self.stdin_file
         if stmt.redirects:
-            stdin, targets, appends = self._redirects(stmt.redirects, state, stdin)
+            stdin, targets, appends = redirect(self, stmt.redirects, state, stdin)
         outcome = Outcome(state, state, "") if stmt.cmd is None else self.command(stmt.cmd, state, stdin)
         self.stdin_file = outer_file
         if targets:
-            self._fill(targets, outcome, appends=appends)
+            fill(self, targets, outcome, appends=appends)
             outcome = outcome._replace(out="")
         if stmt.negated:
             outcome = Outcome(outcome.bad, outcome.ok, outcome.out)
         return outcome
-
-    def _fill(self, targets: list[str], outcome: Outcome, *, appends: bool) -> None:
-        """Remember a file whose whole content the text tells."""
-        said = outcome.out
-        for state in {id(s): s for s in (outcome.ok, outcome.bad)}.values():
-            if len(state.cwds) != 1 or said is None or UNKNOWN in said or len(targets) != 1:
-                continue
-            if state.cwds[0] == UNKNOWN or any(c in targets[0] for c in RESERVED):
-                continue
-            path = fold(state.cwds[0], targets[0])
-            parent = path.rpartition("/")[0] or "/"
-            plain = self.disk.physical(parent) == parent or parent in state.folders
-            if (
-                not appends
-                and plain
-                and ".." not in targets[0].split("/")
-                and self.disk.readlink(path) is None
-            ):
-                state.files[path] = said
-
-    def _redirects(
-        self, redirects: tuple[t.Redirect, ...], state: State, stdin: str | None
-    ) -> tuple[str | None, list[str], bool]:
-        out: list[str] = []
-        appends = False
-        for redirect in redirects:
-            op = redirect.op
-            if op in ("<<", "<<-"):
-                body = redirect.body or t.Word(())
-                texts = self.words.body(body, state, literal=redirect.literal)
-                if op == "<<-":
-                    texts = ["\n".join(line.lstrip("\t") for line in text.split("\n")) for text in texts]
-                if redirect.fd in ("", "0"):
-                    stdin = texts[0] if len(texts) == 1 else None
-                continue
-            if op == "<<<":
-                texts = self.words.texts(redirect.word, state)
-                if redirect.fd in ("", "0"):
-                    stdin = texts[0] + "\n" if len(texts) == 1 else UNKNOWN
-                continue
-            if op in ("<&", ">&") and _is_dup(redirect.word):
-                continue
-            targets = self.words.targets(redirect.word, state)
-            for target in targets:
-                if op == "<":
-                    self.touch(Op.READ, target, state, "redirection <")
-                elif op == "<&" or (op == ">&" and UNKNOWN in target):
-                    self.unknown("opaque.dynamic-path", f"redirection {op}{target}")
-                elif op == ">&" and _is_number(target):
-                    continue
-                else:
-                    self.touch(Op.WRITE, target, state, f"redirection {op}")
-            if op == "<":
-                if redirect.fd in ("", "0"):
-                    stdin = self.known_text(targets, state)
-                    self.stdin_file = targets[0] if len(targets) == 1 else UNKNOWN
-            elif redirect.fd in ("", "1"):
-                out = targets
-                appends = op in (">>", "&>>", "<>")
-        return stdin, out, appends
 
     # -- commands -------------------------------------------------------------------------------------------
     def command(self, cmd: t.Cmd, state: State, stdin: str | None) -> Outcome:  # one arm a node type
@@ -313,7 +232,7 @@ class Walk(Notes):
         if isinstance(cmd, t.Binary):
             return self._binary(cmd, state, stdin)
         if isinstance(cmd, t.Declare):
-            from ringfence.shell.builtins import declare
+            from ringfence.shell.assigning import declare
 
             declare(self, cmd, state)
             return Outcome(state, state, "")
@@ -324,19 +243,10 @@ class Walk(Notes):
                 state.adopt_disk(inner)
                 return Outcome(state, state, said)
             return self.sequence(cmd.body, state, stdin)
-        if isinstance(cmd, t.If):
-            return self._if(cmd, state, stdin)
-        if isinstance(cmd, t.Loop):
-            texts = self.words.visit(cmd.words, state)
-            if cmd.words:
-                self.arithmetic(state, texts, quoted=True)
-            for name in cmd.names:
-                state.set(name, (DIGITS,))
-            return self._loop(state, lambda s: self._round(cmd.condition, cmd.body, s, stdin))
-        if isinstance(cmd, t.For):
-            return self._for(cmd, state, stdin)
-        if isinstance(cmd, t.Case):
-            return self._case(cmd, state, stdin)
+        if isinstance(cmd, (t.If, t.Loop, t.For, t.Case)):
+            from ringfence.shell.compound import compound
+
+            return compound(self, cmd, state, stdin)
         if isinstance(cmd, t.Function):
             for name in cmd.names:
                 state.functions[name] = cmd.body
@@ -386,143 +296,8 @@ class Walk(Notes):
             said = None
         return both._replace(out=said)
 
-    def _if(self, cmd: t.If, state: State, stdin: str | None) -> Outcome:
-        ends: list[State] = []
-        here = state
-        closed = False
-        for condition, body in cmd.arms:
-            if not condition:
-                self.sequence(body, here, stdin)
-                ends.append(here)
-                closed = True
-                break
-            test = self.sequence(condition, here, stdin)
-            for stmt in condition:
-                stdin = left_over(stmt, stdin)
-            yes, no = test.ok.copy(), test.bad.copy()
-            revived = bool(yes.dead)
-            yes.dead = ""
-            self.sequence(body, yes, stdin)
-            if not revived:
-                ends.append(yes)
-            here = no
-        if not closed:
-            ends.append(here)
-        made = ends[0].copy()
-        for end in ends[1:]:
-            made = join(made, end.copy())
-        state.become(made)
-        return Outcome(state, state, None)
-
-    def _round(
-        self, condition: tuple[t.Stmt, ...], body: tuple[t.Stmt, ...], state: State, stdin: str | None
-    ) -> None:
-        if condition:
-            self.sequence(condition, state, stdin)
-            for stmt in condition:
-                stdin = left_over(stmt, stdin)
-        self.sequence(body, state, stdin)
-
-    def _loop(self, state: State, one_round: Callable[[State], None]) -> Outcome:
-        """Walk a body until nothing new is learnt: twice, then with what still moves widened to unknown."""
-        for attempt in range(3):
-            before = state.copy()
-            self.breaks.append([])
-            one_round(state)
-            escaped = self.breaks.pop()
-            if state.dead == "break":
-                state.dead = ""
-            merged = join(before.copy(), state.copy())
-            for other in escaped:
-                other.dead = ""
-                merged = join(merged, other)
-            if merged.dead and not before.dead:
-                merged.dead = ""
-            state.become(merged)
-            changed = [n for n in state.values if state.values[n] != before.values.get(n)]
-            moved = state.cwds != before.cwds
-            if not changed and not moved:
-                break
-            if attempt == 1:
-                for name in changed:
-                    state.values[name] = (UNKNOWN,)
-                if moved:
-                    state.cwds = union(state.cwds, (UNKNOWN,))
-        return Outcome(state, state, None)
-
-    def _for(self, cmd: t.For, state: State, stdin: str | None) -> Outcome:
-        values: list[Value] = []
-        if cmd.items is None:
-            values.extend((UNKNOWN,) if state.params is None else state.params)
-        else:
-            for choice in self.words.arguments(cmd.items, state):
-                values.extend(choice)
-        if cmd.select:
-            values.append("")
-            self.fed(stdin)
-            state.set("REPLY", (UNKNOWN,))
-        if not values:
-            ghost = state.copy()
-            ghost.set(cmd.name, (UNKNOWN,))
-            self.breaks.append([])
-            self.sequence(cmd.body, ghost, stdin)
-            self.breaks.pop()
-            return Outcome(state, state, None)
-
-        self.watch_variable(cmd.name, lasting=True)
-        self.code_variable(cmd.name, values, state)
-
-        def one_round(here: State) -> None:
-            here.set(cmd.name, values)
-            self.sequence(cmd.body, here, stdin)
-
-        # At least one round runs for certain. A few known items are walked one by one, so that what they add up to
-        # is exact; many are walked as one set, and what the rounds add up to is then found by `_loop`.
-        exact = len(values) <= MAX_EXACT_ROUNDS and not any(
-            isinstance(v, str) and UNKNOWN in v for v in values
-        )
-        rounds = (
-            [[v] for v in values]
-            if exact
-            else [values[i : i + MAX_CHOICES] for i in range(0, len(values), MAX_CHOICES)]
-        )
-        for chosen in rounds:
-            values = chosen
-            self._certain_round(state, one_round)
-            if not exact:
-                self._loop(state, one_round)
-        return Outcome(state, state, None)
-
-    def _certain_round(self, state: State, one_round: Callable[[State], None]) -> None:
-        self.breaks.append([])
-        one_round(state)
-        if state.dead == "break":
-            state.dead = ""
-        for other in self.breaks.pop():
-            other.dead = ""
-            state.become(join(state.copy(), other))
-
-    def _case(self, cmd: t.Case, state: State, stdin: str | None) -> Outcome:
-        self.words.texts(cmd.word, state)
-        ends = [state.copy()]
-        fallen: State | None = None
-        for patterns, body, op in cmd.items:
-            for pattern in patterns:
-                self.words.patterns(pattern, state)
-            here = state.copy()
-            if fallen is not None:
-                here = join(here, fallen)
-            self.sequence(body, here, stdin)
-            fallen = here.copy() if op in (";&", ";;&") else None
-            ends.append(here)
-        made = ends[0]
-        for end in ends[1:]:
-            made = join(made, end)
-        state.become(made)
-        return Outcome(state, state, None)
-
     def _simple(self, cmd: t.Simple, state: State, stdin: str | None) -> Outcome:
-        from ringfence.shell.builtins import assign
+        from ringfence.shell.assigning import assign
 
         if not cmd.words:
             for one in cmd.assigns:
@@ -601,37 +376,6 @@ class Walk(Notes):
         self.nesting -= 1
         return Outcome(state, state, outcome.out)
 
-    def arithmetic(self, state: State, texts: Iterable[str] = (), *, quoted: bool = False) -> None:
-        """Arithmetic runs substitutions in the subscripts of a variable's *text*: `x='a[$(cmd)]'; $((x))`.
-
-        Names stand for values that may be names again, so any known value that hides code counts, wherever it is;
-        a value that is not known is taken for a number. `quoted`: within `$(( ))` quotes protect nothing.
-        """
-        if (
-            self.loaded
-            or any(hides_code(text) or (quoted and ("$(" in text or "`" in text)) for text in texts)
-            or self._hidden(state)
-        ):
-            self.unknown("opaque.dynamic-code", "arithmetic on a value that holds a substitution")
-
-    def _hidden(self, state: State) -> bool:
-        """Code waits in some variable or parameter. What the environment brought was not written by this text."""
-        if any(hides_code(text) for text in state.params or ()):
-            return True
-        for name, values in state.values.items():
-            if self.ambient.get(name) == values:
-                continue
-            for value in values:
-                if value is not None and any(
-                    hides_code(v) for v in ((value,) if isinstance(value, str) else value)
-                ):
-                    return True
-        return False
-
-    def fed(self, text: str | None) -> None:
-        """Text that a variable took in without its value being followed."""
-        self.loaded = self.loaded or (text is not None and hides_code(text))
-
     # -- environment ----------------------------------------------------------------------------------------
     def code_variable(self, name: str, values: Iterable[Value], state: State) -> None:
         """A variable whose value some later command will run: read as the text it is."""
@@ -644,50 +388,3 @@ class Walk(Notes):
             if name in CODE_VARIABLES:
                 for value in values:
                     self.code(value if isinstance(value, str) else UNKNOWN, state.copy(), name, "sh")
-
-    def watch_variable(self, name: str, *, lasting: bool) -> None:
-        """A variable that changes what names mean makes the rest unreadable."""
-        if name in _TREACHEROUS or name.startswith(_TREACHEROUS_STEMS):
-            self.unknown("opaque.environment", f"{name} is set")
-        elif name.startswith("GIT_") and lasting:
-            from ringfence.shell.gitwords import CODE_VARIABLES, HARMLESS_VARIABLES
-
-            if name not in HARMLESS_VARIABLES and name not in CODE_VARIABLES:
-                self.unknown("opaque.environment", f"{name} is set")
-
-
-# Simple commands that leave standard input alone.
-_LEAVES_STDIN = frozenset(
-    ("echo", "printf", "cd", "pwd", ":", "true", "false", "test", "[", "export", "local", "set", "shopt",
-     "mkdir", "touch",
-     "rm", "cp", "mv", "ln", "chmod", "sleep", "date", "ls", "exit", "return", "break", "continue", "pushd",
-     "popd", "trap")
-)  # fmt: skip
-
-
-def left_over(stmt: t.Stmt, stdin: str | None) -> str | None:
-    """Standard input for what follows `stmt`: the same text only if `stmt` certainly read none of it."""
-    own = any(r.op in ("<", "<<", "<<-", "<<<") for r in stmt.redirects)
-    if stdin is None or UNKNOWN in stdin or stmt.background or own:
-        return stdin
-    cmd = stmt.cmd
-    if cmd is None or isinstance(cmd, (t.Declare, t.Function, t.Test)):
-        return stdin
-    if isinstance(cmd, t.Simple):
-        if not cmd.words:
-            return stdin
-        first = cmd.words[0].parts
-        if len(first) == 1 and isinstance(first[0], t.Lit) and first[0].text in _LEAVES_STDIN:
-            return stdin
-    return UNKNOWN
-
-
-def _is_dup(word: t.Word) -> bool:
-    if len(word.parts) != 1 or not isinstance(word.parts[0], t.Lit):
-        return False
-    text = word.parts[0].text
-    return text == "-" or _is_number(text.removesuffix("-"))
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit()
