@@ -88,7 +88,9 @@ SLOW = (
     "exec strace -f -o /dev/null -e trace=openat -e inject=openat:delay_enter=8000000:when=12+ "
     f'{sys.executable} "$@"'
 )
+UNFENCED = Failure("not installed", "no hook at all: the write does land", lambda stage: None)
 FAILURES = (
+    UNFENCED,
     Failure("none", "the hook works", lambda stage: None),
     Failure(
         "broken policy",
@@ -111,7 +113,12 @@ FAILURES = (
 
 # What stays open: an agent takes foreign text, and silence, from a hook that ends well for "no opinion". Ours says
 # neither by mistake, so it takes another program in the interpreter's place. A plugin of ours asks for a whole answer.
-OPEN = frozenset(("garbage", name) for name in ("claude", "codex", "gemini", "qwen", "copilot"))
+OPEN = frozenset(
+    (
+        *(("garbage", name) for name in ("claude", "codex", "gemini", "qwen", "copilot")),
+        *((UNFENCED.name, rig.name) for rig in RIGS),
+    )
+)
 
 
 def missing() -> str:
@@ -147,7 +154,8 @@ def outcome(rig: Rig, failure: Failure) -> Outcome:
         os.symlink(sys.executable, interpreter(stage))
         paths = os.pathsep.join((os.path.join(REPOSITORY, "src"), SITE_PACKAGES))
         env = {**install_env(rig, stage, program), "PYTHONPATH": paths}
-        install_fence(rig.name, stage, env=env, more=("--trust",), python=interpreter(stage))
+        if failure is not UNFENCED:
+            install_fence(rig.name, stage, env=env, more=("--trust",), python=interpreter(stage))
         failure.break_it(stage)
         over = threading.Event()
         beside = threading.Thread(target=failure.during or (lambda *_: None), args=(stage, over))
