@@ -35,7 +35,7 @@ _SINK = Rule("sink", "built in")
 _MAGIC = Rule("procfs", "built in")
 _HARDLINK = Rule("hardlink", "built in")
 _ROOT_KEPT = Rule("root", "built in")
-_ALLOWED: Mapping[ZoneKind, str] = {
+ALLOWED: Mapping[ZoneKind, str] = {
     ZoneKind.WORKSPACE: "inside the workspace",
     ZoneKind.ZONE: "inside a zone of the policy",
     ZoneKind.TEMP: "inside the session's temp folder",
@@ -369,7 +369,7 @@ def judge_read(index: Index, zone: Zone | Glob | None, path: str) -> Decision:
     if zone.access is Access.NONE:
         why = f"reading {shown(path)}: the policy grants no access to {_name_of(zone)}"
         return Decision(Verdict.DENY, "zone.none", path, zone.rule, why, Op.READ)
-    return Decision(Verdict.ALLOW, "allow." + zone.kind.value, path, zone.rule, _ALLOWED[zone.kind], Op.READ)
+    return Decision(Verdict.ALLOW, "allow." + zone.kind.value, path, zone.rule, ALLOWED[zone.kind], Op.READ)
 
 
 def judge_write(index: Index, op: Op, zone: Zone | Glob | None, path: str) -> Decision:
@@ -384,7 +384,7 @@ def judge_write(index: Index, op: Op, zone: Zone | Glob | None, path: str) -> De
         )
     access = zone.access
     if access is Access.WRITE:
-        return Decision(Verdict.ALLOW, "allow." + zone.kind.value, path, zone.rule, _ALLOWED[zone.kind], op)
+        return Decision(Verdict.ALLOW, "allow." + zone.kind.value, path, zone.rule, ALLOWED[zone.kind], op)
     doing = f"{_DOING[op]} {shown(path)}"
     if access is Access.NONE:
         why = f"{doing}: the policy grants no access to {_name_of(zone)}"

@@ -119,6 +119,8 @@ class Rig(NamedTuple):
     settings: str = ""
     # Whether `ringfence install` has to find the agent's program (it asks the agent to trust the hook).
     asks_program: bool = False
+    # Whether it writes into that file by itself (a format version), so that only our entry in it can be looked at.
+    amends_settings: bool = False
     # Whether its hook can put a command into the fenced shell; else only `launch` gives its commands a fence.
     routes: bool = True
     variant: str = ""

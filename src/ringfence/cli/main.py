@@ -8,12 +8,15 @@ import traceback
 import click
 
 from ringfence import __version__
+from ringfence.cli.audit import audit
 from ringfence.cli.doctor import doctor
 from ringfence.cli.doors import hook_help, run_help, shell_help
 from ringfence.cli.install import install, status, uninstall
 from ringfence.cli.lanes import launch, render
 from ringfence.cli.options import refuse_retired
 from ringfence.cli.policy import policy
+from ringfence.cli.replay import replay
+from ringfence.cli.trying import review, try_help
 from ringfence.cli.verdicts import check, explain
 from ringfence.errors import EXIT_BUG, EXIT_OK, EXIT_REFUSED, EXIT_USAGE, FenceError
 
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 _EPILOG = """\b
 Examples:
   ringfence run --workspace . -- make test
+  ringfence try --workspace . -- npm install
   ringfence check --workspace . --op create ../notes.txt
   ringfence install claude --workspace .
   ringfence doctor
@@ -66,10 +70,14 @@ def completion(shell: str) -> None:
 for _command in (
     check,
     explain,
+    audit,
+    replay,
     policy,
     doctor,
     run_help,
     shell_help,
+    try_help,
+    review,
     hook_help,
     install,
     uninstall,

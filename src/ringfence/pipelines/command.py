@@ -93,8 +93,9 @@ def judge_text(
     shell: str,
     policy: Policy | None = None,
     parser: str = "",
+    disk: Disk | None = None,
 ) -> CommandDecision:
-    """`judge` with the parser that was installed and the disk of this machine.
+    """`judge` with the parser that was installed and, unless another is given, the disk of this machine.
 
     `shell` is "bash", "zsh" or "sh"; `parser` an absolute path of shfmt, "" for the one beside the interpreter.
     Without `policy` a recursive use is judged by its own path only.
@@ -104,7 +105,8 @@ def judge_text(
     parse = _parsers.get(parser)
     if parse is None:
         parse = _parsers[parser] = parser_with(parser)
-    disk = LocalDisk()
+    if disk is None:
+        disk = LocalDisk()
     return judge(
         text,
         check=check,

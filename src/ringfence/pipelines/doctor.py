@@ -59,7 +59,7 @@ def diagnose(flags: Flags, engine: str = "auto") -> Diagnosis:
     short = accepts(report, policy.minimum, policy.strict)
     parser, missing = reader(sys.prefix, os.path.dirname(sys.executable))
     return Diagnosis(
-        (*_table(here), ("parser", parser)),
+        (*_table(here), ("layer", _layer(here, policy)), ("parser", parser)),
         policy.restricted,
         policy.workspace,
         report,
@@ -106,6 +106,21 @@ def _capabilities() -> Capabilities | None:
     from ringfence.kernel.probe import capabilities
 
     return capabilities()
+
+
+def _layer(here: Capabilities | None, policy: Policy) -> str:
+    """Where a throwaway layer would lie, how much it may hold, and what a mount below a root makes of it."""
+    if here is None or not (here.userns and here.overlay):
+        return "no: `try` refuses to run (exit 3), and a reviewer's workspace is read-only"
+    from ringfence.pipelines.layer_run import mount_below
+    from ringfence.pipelines.layers import medium_here, shown_size
+
+    below = mount_below(policy.workspace) if policy.workspace else ""
+    if below:
+        return f"no: {below} is a mount below the workspace, which no layer can cover"
+    medium = medium_here(policy.folders)
+    bound = "held by the kernel" if medium.on == "memory" else "watched"
+    return f"in {medium.on}, at most {shown_size(medium.size)} ({bound}): {medium.why}"
 
 
 def _table(here: Capabilities | None) -> tuple[tuple[str, str], ...]:

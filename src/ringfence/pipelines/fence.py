@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from ringfence.decide import Index, judge, judge_names, nearest, worst
+from ringfence.decide import ALLOWED, Index, judge, judge_names, nearest, worst
 from ringfence.model import (
     SYSTEM_PREFIXES,
     Access,
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Mapping
 
-    from ringfence.model import Policy, Site
+    from ringfence.model import LinkNames, Policy, Site
 
     PathText = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
-_FOLLOWS = frozenset(op for op in Op if op not in (Op.DELETE, Op.RENAME))
-_IN_PLACE = frozenset((Op.WRITE, Op.CREATE, Op.METADATA, Op.LINK))
-_QUICK = _IN_PLACE | {Op.READ}
+FOLLOWS = frozenset(op for op in Op if op not in (Op.DELETE, Op.RENAME))
+IN_PLACE = frozenset((Op.WRITE, Op.CREATE, Op.METADATA, Op.LINK))
+_QUICK = IN_PLACE | {Op.READ}
 _NO_RULE = Rule("resolve", "built in")
 _new = tuple.__new__
 
@@ -75,7 +75,6 @@ class Fence:
 
         made = build(workspace, protect, reads=reads, home=home, env=env, temp=temp, cwd=cwd, policy=policy)
         self.policy, self._home, self._env, self.cwd = made
-        self._index = Index(self.policy, FOLD)
 
     @classmethod
     def load(cls, cwd: PathText | None = None, *, env: Mapping[str, str] | None = None) -> Fence:
@@ -91,8 +90,22 @@ class Fence:
     def _of(cls, policy: Policy, home: str | None, env: Mapping[str, str], cwd: str) -> Fence:
         made = object.__new__(cls)
         made.policy, made._home, made._env, made.cwd = policy, home, env, cwd
-        made._index = Index(policy, FOLD)
         return made
+
+    if TYPE_CHECKING:
+        _index: Index
+    else:
+
+        def __getattr__(self, name: str) -> Index:
+            # Asked only for what is not there: the first check makes the index. Most commands need none.
+            if name != "_index":
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            self._index = Index(self.policy, FOLD)
+            return self._index
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        """Travels to other processes as its policy and surroundings; the index is made again there."""
+        return Fence._of, (self.policy, self._home, dict(self._env), self.cwd)
 
     @property
     def home(self) -> str | None:
@@ -151,31 +164,43 @@ class Fence:
             return None
         allowed: Decision = _new(
             Decision,
-            (Verdict.ALLOW, "allow." + zone.kind.value, whole, zone.rule, "inside the fence", op, ""),
+            (Verdict.ALLOW, "allow." + zone.kind.value, whole, zone.rule, ALLOWED[zone.kind], op, ""),
         )
         return allowed
 
     def _full(self, whole: str, op: Op) -> Decision:
-        site = site_of(whole, op in _FOLLOWS)
+        site = self._site(whole, op in FOLLOWS)
         decision = self._judge(op, site)
         if isinstance(site, Located) and site.folded and decision.verdict is Verdict.ALLOW:
             # The other reading of `..` is another object, with names and links of its own.
-            return self._judge(op, site_of(site.folded, op in _FOLLOWS))
+            return self._judge(op, self._site(site.folded, op in FOLLOWS))
         return decision
+
+    def locate(self, path: PathText, *, follow: bool = True, cwd: PathText | None = None) -> Site:
+        """Where a path lands, links followed or (`follow` False) the entry itself; no verdict."""
+        whole = absolute(text_of(path), self.cwd if cwd is None else text_of(cwd), self._home)
+        return whole if isinstance(whole, Unresolved) else self._site(whole, follow)
+
+    def _site(self, whole: str, follow: bool) -> Site:
+        """Where absolute text lands. Only `audit` of a tree that is not here looks elsewhere than at the disk."""
+        return site_of(whole, follow)
+
+    def _other_names(self, site: Located) -> LinkNames:
+        """The other names of a file with several, below the policy's roots."""
+        from ringfence.resolve.hardlinks import other_names
+
+        return other_names(site, [zone.root for zone in self.policy.zones])
 
     def _judge(self, op: Op, site: Site) -> Decision:
         decision = judge(self._index, op, site)
         if (
-            op in _IN_PLACE
+            op in IN_PLACE
             and decision.verdict is Verdict.ALLOW
             and isinstance(site, Located)
             and site.links > 1
             and decision.code != "allow.unfenced"
         ):
-            from ringfence.resolve.hardlinks import other_names
-
-            roots = [zone.root for zone in self.policy.zones]
-            return judge_names(self._index, op, decision, other_names(site, roots))
+            return judge_names(self._index, op, decision, self._other_names(site))
         return decision
 
     def check_command(
