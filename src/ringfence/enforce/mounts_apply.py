@@ -21,6 +21,12 @@ from ringfence.errors import KernelCallError
 from ringfence.kernel import mounts, namespaces
 from ringfence.records import Record
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ringfence.model import Shadow
+
 _ESTALE = 116
 
 
@@ -47,24 +53,33 @@ class Built(Record):
     limited: bool
 
 
-def build(plan: MountPlan, place: Place) -> Built:
+def build(plan: MountPlan, place: Place, shadowed: Sequence[Shadow] = ()) -> Built:
     """Apply `plan` to the mount namespace that this process has just entered, and go to `place.cwd`.
 
     Raises KernelCallError, after which the namespace is half made and nothing may be started in it.
     """
     try:
-        return _build(plan, place)
+        return _build(plan, place, shadowed)
     except OSError as error:
         doing = f"building the fence ({error.filename or 'on an open descriptor'})"
         raise KernelCallError("open, mkdir or stat", error.errno or _ESTALE, doing) from None
 
 
-def _build(plan: MountPlan, place: Place) -> Built:
+def _build(plan: MountPlan, place: Place, shadowed: Sequence[Shadow]) -> Built:
     gone: list[str] = []
+    covers: dict[str, Copy] = {}
+    if shadowed:
+        from ringfence.enforce.mounts_shadow import cover
+
+        covers = {each.root: copy for each in shadowed if (copy := cover(each, gone))}
     # The root of everything cannot be covered by a copy of itself: it is left writable instead.
     everything = any(step.path == "/" and step.hold is Hold.WRITE for step in plan.steps)
     early = [step for step in plan.steps if step.early and step.path != "/"]
-    copies = {step.path: copy for step in early if (copy := copy_of(step.path, gone))}
+    copies = {
+        step.path: copy
+        for step in early
+        if (copy := covers[step.path] if step.path in covers else copy_of(step.path, gone))
+    }
     for step in early:
         if step.hold is Hold.WRITE and step.path in copies:
             mounts.restrict_tree(copies[step.path].tree, mounts.NODEV, step.path)
@@ -89,7 +104,12 @@ def _build(plan: MountPlan, place: Place) -> Built:
             pin(store, pins, copy, index)
         replace_runtime(store, place.runtime, shown)
         for step in plan.steps:
-            _take_step(store, step, copies, gone)
+            _take_step(store, step, copies, gone, covered=any(is_below(step.path, root) for root in covers))
+        if shadowed:
+            from ringfence.enforce.mounts_shadow import block
+
+            for each in shadowed:
+                block(store.empty_dir, each)
         attach_at(store.cover, store.where)
     finally:
         posix.umask(old_umask)
@@ -108,14 +128,16 @@ def _shadow_of(root: str, copies: dict[str, Copy]) -> Copy | None:
     return second
 
 
-def _take_step(store: Store, step: Step, copies: dict[str, Copy], gone: list[str]) -> None:
+def _take_step(
+    store: Store, step: Step, copies: dict[str, Copy], gone: list[str], *, covered: bool = False
+) -> None:
     if step.early:
         copy = copies.get(step.path)
         if copy is None:
             return  # reported as gone when it was to be copied
         if step.hold is Hold.READ:
             mounts.restrict_tree(copy.tree, mounts.RDONLY, step.path)
-        show(store, step.path, copy)
+        show(store, step.path, copy, covered=covered)
     elif step.hold is Hold.READ:
         fix(step.path, gone)
     elif any(path != step.path and is_below(path, step.path) for path in copies):

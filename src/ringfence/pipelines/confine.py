@@ -36,6 +36,22 @@ if TYPE_CHECKING:
 ENGINES = ("auto", "mounts", "landlock")
 
 
+class NoGrant:
+    """Nothing beside the policy's own zones; git_grant.py has the other one."""
+
+    __slots__ = ("wanted",)
+
+    def __init__(self, wanted: Confinement) -> None:
+        self.wanted = wanted
+
+    def finish(self) -> list[str]:
+        """Called when the program has ended; what to say, a line each."""
+        return []
+
+    def discard(self) -> None:
+        """Called when nothing was run, or it is not known how it ended."""
+
+
 class Attempt(Record):
     """One engine to try: `confine` runs in the child, before exec, and returns what really holds there."""
 
@@ -156,6 +172,8 @@ def run_confined(
     wanted = confinement(policy, files, nested=nested)
     for line in pending.recover(policy, wanted):
         _say(line)
+    granted = git_grant(policy, wanted, env, engine, nested)
+    wanted = granted.wanted
     watches: list[Watch] = []
     missed: list[str] = []
     seen: list[EnforcementReport] = []
@@ -183,7 +201,7 @@ def run_confined(
     def ended(status: int) -> None:
         # The program has ended: whatever goes wrong here is said, and does not change how it ended.
         try:
-            for line in watches[0].after():
+            for line in (*granted.finish(), *watches[0].after()):
                 _say(line)
             pending.end(policy)
             if after is not None:
@@ -193,18 +211,33 @@ def run_confined(
 
     _load_before_the_fork(engine)
     outcome: launcher.Outcome | None = None
-    for attempt in attempts(wanted, cwd, env, engine, here):
-        outcome = launcher.launch(program, attempt.confine, accept, ended, prepare)
-        if not isinstance(outcome, launcher.NotConfined):
-            break
-        missed.append(f"{attempt.engine}: {outcome.why}")
-        if attempt.engine == "mounts" and engine == "auto":
-            _refuse_downgrade(policy, wanted, missed[-1], nested)
+    try:
+        for attempt in attempts(wanted, cwd, env, engine, here):
+            outcome = launcher.launch(program, attempt.confine, accept, ended, prepare)
+            if not isinstance(outcome, launcher.NotConfined):
+                break
+            missed.append(f"{attempt.engine}: {outcome.why}")
+            if attempt.engine == "mounts" and engine == "auto":
+                _refuse_downgrade(policy, wanted, missed[-1], nested)
+    finally:
+        if not isinstance(outcome, launcher.Finished):
+            granted.discard()
     if outcome is None:
         raise NotEnforcedError(
             f"nothing was run: the {engine} engine is not to be had here", "ringfence doctor"
         )
     return Ran(outcome, seen[-1] if seen else None, tuple(missed))
+
+
+def git_grant(
+    policy: Policy, wanted: Confinement, env: Mapping[str, str], engine: str, nested: bool
+) -> NoGrant:
+    """What a workspace that is a linked worktree needs beside its own tree; nothing for any other."""
+    if not policy.worktrees:
+        return NoGrant(wanted)
+    from ringfence.pipelines.git_grant import grant
+
+    return grant(policy, wanted, env, engine, nested)
 
 
 def _load_before_the_fork(engine: str) -> None:

@@ -9,7 +9,7 @@ import os
 
 from ringfence.errors import PolicyError
 from ringfence.model import Access, Folders, Glob, Located, Policy, Rule, Strength, Verdict, Zone, ZoneKind
-from ringfence.policy.git_layout import GitLayout, inspect_git
+from ringfence.policy.git_layout import GitLayout, inspect_git, worktrees_of
 from ringfence.policy.guarding import guard_globs, linked_guards, placed_guards, repository_globs
 from ringfence.policy.merge import LeftOut, merge_unguard, merge_words
 from ringfence.policy.narrow import Bounds, why_not
@@ -96,6 +96,7 @@ def compile_policy(
         folders=sources.folders,
         default=Rule("default", "built in"),
         notes=(*(str(each) for each in left_out), *notes),
+        worktrees=worktrees_of(layouts, zones) if restricted else (),
     )
     tests = tuple(test for layer in layers for test in layer.tests)
     return Compiled(policy, words, unguarded, left_out, tests, layouts)

@@ -11,6 +11,7 @@ from ringfence.model import (
     Rule,
     Strength,
     Verdict,
+    Worktree,
     Zone,
     ZoneKind,
 )
@@ -56,6 +57,7 @@ def to_plain(policy: Policy) -> list[Any]:
         list(policy.folders),
         number[policy.default],
         list(policy.notes),
+        [list(each) for each in policy.worktrees],
     ]
 
 
@@ -63,7 +65,7 @@ def from_plain(plain: list[Any]) -> Policy:
     """Undo `to_plain`. Raises ValueError, TypeError, KeyError or IndexError for anything else."""
     (
         workspace, restricted, raw_rules, raw_zones, raw_globs, reads, shell_reads, opaque, unattended,
-        minimum, strict, temp, caches, git_config, folders, default, notes,
+        minimum, strict, temp, caches, git_config, folders, default, notes, worktrees,
     ) = plain  # fmt: skip
     rules = [Rule(*raw) for raw in raw_rules]
     access = {each.value: each for each in Access}
@@ -107,4 +109,5 @@ def from_plain(plain: list[Any]) -> Policy:
         Folders(*folders),
         rules[default],
         tuple(notes),
+        tuple([Worktree(*each) for each in worktrees]),
     )
