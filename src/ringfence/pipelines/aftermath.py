@@ -38,6 +38,14 @@ class Absent(Record):
     rule: str
 
 
+def guarded_below(root: str, wanted: Confinement) -> tuple[str, ...]:
+    """What is kept read-only or moved away in the working tree at `root`, relative to it; git's own folder left out."""
+    prefix = root.rstrip("/") + "/"
+    zones = (*wanted.carve_outs, *wanted.absent)
+    found = (zone.root[len(prefix) :] for zone in zones if zone.root.startswith(prefix))
+    return tuple(path for path in found if path != ".git" and not path.startswith(".git/"))
+
+
 class Watch:
     """The state before a command, and what to do after it. Its descriptors live as long as the process."""
 
@@ -48,15 +56,24 @@ class Watch:
         "_links",
         "_placed",
         "_policy",
+        "_search",
         "_store",
         "_vets",
         "_writable",
     )
 
     def __init__(
-        self, policy: Policy, wanted: Confinement, placed: Callable[[Glob], list[str]], *, busy: bool = False
+        self,
+        policy: Policy,
+        wanted: Confinement,
+        placed: Callable[[Glob], list[str]],
+        *,
+        busy: bool = False,
+        search: str = "",
     ) -> None:
-        """`placed` names the paths that a pattern covers from the top of its tree; `busy`: others run too."""
+        """`placed` names the paths that a pattern covers from the top of its tree; `busy`: others run too.
+        `search`: the caller's PATH, where git is looked for if it is asked."""
+        self._search = search
         self._policy = policy
         self._placed = placed
         self._store = f"{policy.folders.state}/moved/{getpid()}" if policy.folders.state else ""
@@ -78,7 +95,16 @@ class Watch:
             from ringfence.pipelines.repositories import repositories
 
             self._vets = tuple(
-                Vet(policy, root, top, self._store, parts, self._inside_of(root), busy)
+                Vet(
+                    policy,
+                    root,
+                    top,
+                    self._store,
+                    parts,
+                    self._inside_of(root),
+                    busy,
+                    guarded_below(root, wanted),
+                )
                 for root in policy.workspace
                 if (top := self._folders.get(root, -1)) >= 0
                 for parts in repositories(top, root)
@@ -167,6 +193,8 @@ class Watch:
             for path in self._placed(glob):
                 if path not in known and (found := self._from_path(path, glob.rule.id)):
                     said.extend(self._look(found))
+        for vet in self._vets:
+            said.extend(vet.tracked(self._search, self._writable))
         return said
 
     def _from_path(self, path: str, rule: str) -> Absent | None:

@@ -48,6 +48,10 @@ class NoGrant:
         """Called when the program has ended; what to say, a line each."""
         return []
 
+    def tracked(self) -> list[str]:
+        """Called last: guarded files of which git has noted another version."""
+        return []
+
     def discard(self) -> None:
         """Called when nothing was run, or it is not known how it ended."""
 
@@ -183,7 +187,9 @@ def run_confined(
         if not watches:
             from ringfence.pipelines.aftermath import Watch as Aftermath
 
-            watches.append(Aftermath(policy, wanted, placed, busy=pending.others_run(policy)))
+            watches.append(
+                Aftermath(policy, wanted, placed, busy=pending.others_run(policy), search=env.get("PATH", ""))
+            )
             watches[0].begin()
             pending.begin(policy, watches[0])
             if meanwhile is not None:
@@ -201,7 +207,7 @@ def run_confined(
     def ended(status: int) -> None:
         # The program has ended: whatever goes wrong here is said, and does not change how it ended.
         try:
-            for line in (*granted.finish(), *watches[0].after()):
+            for line in (*granted.finish(), *watches[0].after(), *granted.tracked()):
                 _say(line)
             pending.end(policy)
             if after is not None:

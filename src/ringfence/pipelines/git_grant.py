@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ringfence.model import Access, Rule, Zone, ZoneKind
 from ringfence.pipelines import git_layer
+from ringfence.pipelines.aftermath import guarded_below
 from ringfence.pipelines.confine import NoGrant
 from ringfence.pipelines.git_state import Admin
 from ringfence.pipelines.placing import is_read_only
@@ -27,7 +28,9 @@ class Grant(NoGrant):
         self._path = path
         self._writable = tuple(zone.root for zone in wanted.writable)
         self._layers = git_layer.prepare(policy)
-        self._admins = tuple(Admin(layer.grant, policy) for layer in self._layers)
+        self._admins = tuple(
+            Admin(layer.grant, policy, guarded_below(layer.grant.workspace, wanted)) for layer in self._layers
+        )
         super().__init__(wanted._replace(shadowed=tuple(layer.shadow for layer in self._layers)))
 
     def finish(self) -> list[str]:
@@ -35,6 +38,9 @@ class Grant(NoGrant):
         for admin in self._admins:
             said += admin.after()
         return said
+
+    def tracked(self) -> list[str]:
+        return [line for admin in self._admins for line in admin.tracked(self._path, self._writable)]
 
     def discard(self) -> None:
         git_layer.discard(self._layers)

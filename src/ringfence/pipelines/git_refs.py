@@ -7,8 +7,7 @@ filled by a fenced program, so no link in it is followed.
 
 from __future__ import annotations
 
-from os import getxattr
-from posix import close, dup
+from posix import close, dup, getxattr
 from posix import stat_result as Stat  # noqa: N812 - a type
 
 from ringfence.pipelines import beneath
@@ -75,6 +74,14 @@ def head(folder: int) -> str:
     """The branch that a git folder has checked out, "" for a detached HEAD."""
     text = (beneath.content(folder, "HEAD") or b"").decode("utf-8", "surrogateescape")
     return text[5:].strip() if text.startswith("ref: ") else ""
+
+
+def head_commit(admin: int, common: int) -> str:
+    """The commit that a working tree has checked out, "" if there is none yet. Both descriptors."""
+    text = (beneath.content(admin, "HEAD") or b"").decode("utf-8", "surrogateescape").strip()
+    return (
+        value(common, text[5:].strip()) if text.startswith("ref: ") else text if is_object_name(text) else ""
+    )
 
 
 def changes(upper: int, real: int) -> Changes:

@@ -11,6 +11,7 @@ from posix import close, fstat
 
 from ringfence.model import shown
 from ringfence.pipelines import beneath
+from ringfence.pipelines.git_refs import head_commit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,11 +39,13 @@ class State:
 
     __slots__ = ("_before", "_git", "_path")
 
-    def __init__(self, git: int, path: str) -> None:
-        """`git` is a descriptor of the folder, -1 for none; `path` is for messages."""
+    def __init__(self, git: int, path: str, nothing_before: bool = False) -> None:
+        """`git` is a descriptor of the folder, -1 for none; `path` is for messages. `nothing_before`: whatever
+        stands there came since."""
         self._git = git
         self._path = path
-        self._before = {parts: _content(git, parts) for parts in (*_TODO, *_NAMES)} if _any(git) else {}
+        looked = not nothing_before and _any(git)
+        self._before = {parts: _content(git, parts) for parts in (*_TODO, *_NAMES)} if looked else {}
 
     def after(self) -> Iterator[str]:
         """Take out what a fenced command put there and names code; a line for each."""
@@ -110,9 +113,22 @@ def _is_plain(parts: tuple[str, str], now: bytes) -> bool:
 class Admin:
     """A linked worktree's own folder, which programs write for real: what of it another git would obey."""
 
-    __slots__ = ("_config", "_folder", "_head", "_modules", "_path", "_state", "_store")
+    __slots__ = (
+        "_config",
+        "_folder",
+        "_grant",
+        "_guarded",
+        "_head",
+        "_modules",
+        "_path",
+        "_state",
+        "_store",
+        "_tree",
+    )
 
-    def __init__(self, grant: Worktree, policy: Policy) -> None:
+    def __init__(self, grant: Worktree, policy: Policy, guarded: tuple[str, ...] = ()) -> None:
+        self._grant = grant
+        self._guarded = guarded
         self._path = grant.git_dir
         self._folder = beneath.open_folder(grant.git_dir)
         self._state = State(self._folder, grant.git_dir)
@@ -120,6 +136,35 @@ class Admin:
         self._modules = beneath.entry(self._folder, "modules") is not None
         self._head = beneath.content(self._folder, "HEAD") or b""
         self._store = f"{policy.folders.state}/moved/worktrees" if policy.folders.state else ""
+        self._tree = self._tree_now() if guarded else None
+
+    def _tree_now(self) -> tuple[int, int, int, str]:
+        st = beneath.entry(self._folder, "index")
+        common = beneath.open_folder(self._grant.common_dir)
+        try:
+            commit = head_commit(self._folder, common) if common >= 0 else ""
+        finally:
+            if common >= 0:
+                close(common)
+        return (st.st_ino, st.st_mtime_ns, st.st_size, commit) if st else (0, 0, 0, "")
+
+    def tracked(self, path: str, writable: tuple[str, ...]) -> list[str]:
+        """Guarded files of which git has noted another version; asked once new objects are there. Cold."""
+        if self._tree is None or self._folder < 0 or self._tree_now() == self._tree:
+            return []
+        from ringfence.pipelines.git_objects import Git
+        from ringfence.pipelines.git_take import program
+        from ringfence.pipelines.tracked import disagreements
+
+        found = program(path, writable)
+        top = beneath.open_folder(self._grant.workspace)
+        if top < 0 or not found:
+            return []
+        try:
+            git = Git(found, self._path)
+            return list(disagreements(git, self._grant.workspace, top, self._guarded, self._tree[-1]))
+        finally:
+            close(top)
 
     def after(self) -> Iterator[str]:
         """Put right what a fenced command made there, and say so, a line each."""

@@ -71,11 +71,11 @@ def take(
     `last`: what git would not take before is given up now.
     """
     upper, real, admin = folders
-    program = _git(path, writable)
-    if not program:
+    found_git = program(path, writable)
+    if not found_git:
         why = "git is not found outside the writable trees, so nothing was taken over from this command"
         return Taken((), (), (f"{shown(grant.common_dir)}: {why}",), False)
-    git = Git(program, grant.common_dir)
+    git = Git(found_git, grant.common_dir)
     _, refused = take_objects(upper, real, git)
     said = [f"{shown(grant.common_dir)}: {line}; not taken over" for line in refused]
     found = git_refs.changes(upper, real)
@@ -201,11 +201,11 @@ def _others(upper: int) -> list[str]:
     return [name for name in beneath.names(upper) if name not in _IGNORED and not name.endswith(".lock")]
 
 
-def _git(path: str, writable: Sequence[str]) -> str:
+def program(path: str, writable: Sequence[str]) -> str:
     """git from the caller's PATH, but from no place that a fenced program may write."""
     for folder in (*path.split(":"), "/usr/bin", "/usr/local/bin"):
         site = resolve(f"{folder}/git") if folder.startswith("/") else None
-        program = site.path if isinstance(site, Located) else ""
-        if os.access(program, os.X_OK) and not any(below(program, tree) for tree in writable):
-            return program
+        name = site.path if isinstance(site, Located) else ""
+        if os.access(name, os.X_OK) and not any(below(name, tree) for tree in writable):
+            return name
     return ""
