@@ -19,7 +19,6 @@ from posix import (
     O_WRONLY,
     close,
     getpid,
-    kill,
     listdir,
     mkdir,
     open,
@@ -131,7 +130,7 @@ def recover(policy: Policy, writable: Sequence[str], path: str) -> list[str]:
     said: list[str] = []
     for name in names:
         pid = name.partition("-")[0]
-        if not pid.isdigit() or int(pid) == getpid() or _lives(int(pid)):
+        if not pid.isdigit() or int(pid) == getpid() or beneath.lives(int(pid)):
             continue
         folder = f"{base}/{name}"
         grant = next((g for g in policy.worktrees if list(g) == _record(folder).get("grant")), None)
@@ -157,7 +156,10 @@ def _take(
     real = beneath.open_folder(grant.common_dir)
     admin = beneath.open_folder(grant.git_dir)
     try:
-        if min(upper, real, admin) < 0:
+        if upper < 0:  # cut off while it was being removed
+            _remove(folder)
+            return []
+        if min(real, admin) < 0:
             return [
                 f"{shown(folder)}: this layer of {shown(grant.common_dir)} cannot be read; it was left there"
             ]
@@ -342,16 +344,6 @@ def _append(path: str, lines: Sequence[str]) -> None:
         write(fd, "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"))
     finally:
         close(fd)
-
-
-def _lives(pid: int) -> bool:
-    try:
-        kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 __all__ = ["Layer", "discard", "finish", "others", "prepare", "recover"]

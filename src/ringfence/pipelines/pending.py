@@ -14,13 +14,14 @@ from posix import (
     O_WRONLY,
     close,
     getpid,
-    kill,
     listdir,
     open,
     rename,
     unlink,
     write,
 )
+
+from ringfence.pipelines import beneath
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def others_run(policy: Policy) -> bool:
         names = listdir(_folder(policy) or "/nonexistent")
     except OSError:
         return False
-    return any(name.isdigit() and int(name) != getpid() and _lives(int(name)) for name in names)
+    return any(name.isdigit() and int(name) != getpid() and beneath.lives(int(name)) for name in names)
 
 
 def recover(policy: Policy, wanted: Confinement) -> list[str]:
@@ -87,10 +88,11 @@ def recover(policy: Policy, wanted: Confinement) -> list[str]:
         names = listdir(folder)
     except OSError:
         return []
-    orphans = [name for name in names if name.isdigit() and int(name) != getpid() and not _lives(int(name))]
+    orphans = [
+        name for name in names if name.isdigit() and int(name) != getpid() and not beneath.lives(int(name))
+    ]
     if not orphans:
         return []
-    from ringfence.pipelines import beneath
     from ringfence.pipelines.aftermath import Watch
     from ringfence.pipelines.placing import placed
     from ringfence.policy.jsonscan import loads
@@ -115,14 +117,3 @@ def recover(policy: Policy, wanted: Confinement) -> list[str]:
         except (ValueError, KeyError, TypeError):
             continue  # cut short by a full disk or a power loss before it was whole
     return said
-
-
-def _lives(pid: int) -> bool:
-    """A number that was given to another process keeps its record until that one is gone too."""
-    try:
-        kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
