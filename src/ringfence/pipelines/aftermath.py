@@ -38,6 +38,16 @@ class Absent(Record):
     rule: str
 
 
+def nested(policy: Policy, root: str) -> tuple[tuple[str, ...], ...]:
+    """The ways from `root` to the folders of the repositories that were found deeper in it at load."""
+    prefix = root.rstrip("/") + "/"
+    bases = {glob.base for glob in policy.globs if not glob.deep and glob.rule.id == "git-hooks"}
+    found = sorted(
+        base[len(prefix) :] for base in bases if base.startswith(prefix) and base.endswith("/.git")
+    )
+    return tuple(tuple(path.split("/")) for path in found)
+
+
 def guarded_below(root: str, wanted: Confinement) -> tuple[str, ...]:
     """What is kept read-only or moved away in the working tree at `root`, relative to it; git's own folder left out."""
     prefix = root.rstrip("/") + "/"
@@ -107,7 +117,7 @@ class Watch:
                 )
                 for root in policy.workspace
                 if (top := self._folders.get(root, -1)) >= 0
-                for parts in repositories(top, root)
+                for parts in (*repositories(top, root), *nested(policy, root))
             )
 
     def _inside_of(self, root: str) -> Callable[[str], bool]:
