@@ -70,8 +70,12 @@ class Watch:
             return
         if self._engine == "landlock" and WIFEXITED(status) and WEXITSTATUS(status) == _CANNOT_EXECUTE:
             return
+        stashes = list(self._stashes()) if WIFEXITED(status) and WEXITSTATUS(status) else []
         output = _since(2, self._start)
-        if output is None:
+        if stashes:
+            # git only says that it cannot save, and names no file.
+            found, lead = self._refused(stashes), "if git stash failed, that was the fence"
+        elif output is None:
             if not WIFEXITED(status) or not 0 < WEXITSTATUS(status) < _CANNOT_EXECUTE:
                 return
             found = self._refused(self._written_by_text())
@@ -100,6 +104,12 @@ class Watch:
                         found[decision.path] = decision
                     break
         return list(found.values())
+
+    def _stashes(self) -> Iterator[str]:
+        """In a linked worktree, the stash of its repository, if the command speaks of one."""
+        for tree in self._fence.policy.worktrees:
+            if "stash" in _bare(self._command).split():
+                yield f"{tree.common_dir}/refs/stash"
 
     def _written_by_text(self) -> Iterator[str]:
         """The paths that the command's text is read to write; what it only reads is never a candidate."""
@@ -227,8 +237,12 @@ def _quoted(line: str) -> Iterator[str]:
 
 def _words(command: str) -> Iterator[str]:
     """Words of a command text that look like paths; no parser, only candidates."""
-    for mark in "\n\t;|&()<>=,\"'`":
-        command = command.replace(mark, " ")
-    for word in command.split():
+    for word in _bare(command).split():
         if "/" in word or word.startswith(("~", "..", "$")):
             yield word
+
+
+def _bare(command: str) -> str:
+    for mark in "\n\t;|&()<>=,\"'`":
+        command = command.replace(mark, " ")
+    return command

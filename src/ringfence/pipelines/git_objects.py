@@ -46,6 +46,7 @@ class Git:
             "GIT_CONFIG_GLOBAL": "/dev/null",
             "GIT_NO_REPLACE_OBJECTS": "1",
             "GIT_NO_LAZY_FETCH": "1",
+            "GIT_ALLOW_PROTOCOL": "none",  # older git knows no GIT_NO_LAZY_FETCH; nothing here may start a transport
             "GIT_TERMINAL_PROMPT": "0",
             "GIT_COMMITTER_NAME": "ringfence",
             "GIT_COMMITTER_EMAIL": "ringfence@localhost",
