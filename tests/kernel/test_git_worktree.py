@@ -141,3 +141,29 @@ def test_a_guarded_file_that_is_tracked_is_never_silently_apart(place):
     )
     done = place.fenced("echo b > b; git add b; git commit -qm b", "auto")
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("git switch -q --detach upstream", True),
+        ("cd . && git merge -q upstream", True),
+        ("git rebase upstream", True),
+        ("git reset -q --hard upstream; true", True),
+        ("git checkout -q --detach upstream", True),
+        ("git switch -q other", False),
+        ("git merge -q -m m ahead", False),
+        ("git switch -q -c mine upstream~1", False),
+        ("git checkout -q upstream -- a", False),
+    ],
+)
+def test_a_command_that_would_change_a_guarded_tracked_file_does_not_start(place, text, refused):
+    start = f"{place.who.python} -I -S {place.who.checkout}/src/ringfence/start.py"
+    before = place.sh("git rev-parse HEAD; git symbolic-ref -q HEAD; git status --short").stdout
+    done = place.sh(f"{start} shell --workspace $W -c '{text}'")
+    if refused:
+        assert done.returncode == 1
+        assert "would change .mcp.json, which git tracks and the policy guards" in done.stderr
+        assert place.sh("git rev-parse HEAD; git symbolic-ref -q HEAD; git status --short").stdout == before
+    else:
+        assert done.returncode == 0, done.stderr

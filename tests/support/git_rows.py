@@ -85,7 +85,7 @@ COMMANDS = (
     Command("branch -d of its own", ("git branch fresh", "git branch -d fresh"), "! git rev-parse -q --verify refs/heads/fresh", _WRITES),
     Command("branch -m of its own", ("git branch fresh", "git branch -m fresh renamed"), "git rev-parse -q --verify refs/heads/renamed && ! git rev-parse -q --verify refs/heads/fresh", {**_WRITES, "linked": PARTLY, "bare": PARTLY}),
     Command("tag", ("git tag t1 && git tag -a -m t t2",), "git rev-parse -q --verify t1 && git rev-parse -q --verify t2", _WRITES),
-    Command("switch", ("git switch -q other",), "test -f from-other && git status --short | (! grep .)", _WRITES),
+    Command("switch", ("git switch -q other",), "test -f from-other && git status --short -uno | (! grep .)", _WRITES),
     Command("switch -c, then commit twice", ("git switch -qc topic", _COMMIT, "git commit -q --allow-empty -m two"), "git log -1 --format=%s topic | grep -qx two" + _SOUND, _WRITES),
     Command("switch and commit there", ("git switch -q other && " + _COMMIT,), "git log -1 --format=%s other | grep -qx msg" + _SOUND, _WRITES),
     Command("merge", (_COMMIT, "git merge -q -m merged other"), "git log -1 --format=%s | grep -qx merged && test -f from-other" + _SOUND, _WRITES),

@@ -146,8 +146,15 @@ def beside_engines(policy: Policy) -> tuple[RuleStrength, ...]:
     for glob in policy.globs:
         if glob.audience is Audience.TEXT and glob.rule.id not in rules:
             vetted = glob.rule.id in {"git-config", "git-modules-config"} and policy.git_config == "vet"
-            strength = Strength.AFTER if vetted else Strength.HOOK
-            why = _VETTED if vetted else "programs write it every day; file tools and command texts are held"
+            is_state = glob.rule.id == "git-rebase"
+            strength = Strength.AFTER if vetted or is_state else Strength.HOOK
+            why = (
+                _STATE
+                if is_state
+                else _VETTED
+                if vetted
+                else "programs write it every day; file tools and command texts are held"
+            )
             rules[glob.rule.id] = RuleStrength(glob.rule, "/".join(glob.parts), strength, why)
     for zone in policy.zones:
         if zone.access is not Access.WRITE and is_link(zone.root):
@@ -161,6 +168,7 @@ def beside_engines(policy: Policy) -> tuple[RuleStrength, ...]:
 
 
 _VETTED = "programs may write it; keys that can name code are put back when the command ends"
+_STATE = "programs may leave a rebase; what of it names code is taken out when the command ends"
 
 
 class Ran(Record):
