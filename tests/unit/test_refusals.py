@@ -11,6 +11,7 @@ import subprocess
 
 import pytest
 
+from ringfence.pipelines import sideeffects
 from tests.support import users
 from tests.support.product import TIMEOUT, Product, needs_engine, needs_mounts, product_fixture  # noqa: F401 - a fixture
 
@@ -157,6 +158,21 @@ def test_a_helper_that_is_not_there_is_nobodys_refusal(product):
     status, said = run(product, f"python3 ask.py {path}", env={"DOCKER_HOST": f"unix://{path}"})
     assert status != 0
     assert "ringfence:" not in said
+
+
+def test_a_folder_for_sockets_without_one_hides_nobody(product):
+    os.mkdir(product.path("run/docker"))
+    env = {"XDG_RUNTIME_DIR": product.path("run"), "HOME": product.home, "PATH": "/usr/bin"}
+
+    def asked():
+        line = f"Cannot connect to the daemon at unix://{product.path('run')}/docker/d.sock"
+        return [each.path for each in sideeffects.causes(line, ["docker"], env, "mounts", ())]
+
+    assert asked() == []
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(product.path("run/docker/d.sock"))
+        assert asked() == [product.path("run/docker")]
+        assert sideeffects.causes("connect", ["docker"], env, "mounts", ("docker",)) == []
 
 
 def test_talk_of_connections_is_no_refusal(product, engine_socket):

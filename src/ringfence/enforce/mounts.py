@@ -39,7 +39,7 @@ _EPERM = 1
 _O_PATH = 0o10000000
 
 # By name, because these have other numbers in 32-bit programs; the later ones: kernel/mounts.py.
-_FILTER = (
+FILTER = (
     *(seccomp.Refusal(name, _EPERM) for name in ("mount", "umount2", "pivot_root", "open_by_handle_at")),
     *seccomp.TERMINAL_INPUT,
 )
@@ -112,7 +112,7 @@ def finish(confinement: Confinement, found: Survey, built: Built, here: Capabili
 def seal() -> None:
     """Give up every right over what was built. Raises KernelCallError."""
     namespaces.drop_rights()
-    seccomp.install(_FILTER)
+    seccomp.install(FILTER)
     mounts.refuse_mount_calls()
 
 

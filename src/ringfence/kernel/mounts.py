@@ -150,24 +150,27 @@ def forget_names(where: str) -> None:
     libc.call("mount", None, _bytes(where), None, _MS_REMOUNT, None, doing=f"looking anew at {where}")
 
 
+def later_calls_filter() -> bytes:
+    """The filter of `refuse_mount_calls`, an array of struct sock_filter."""
+    # struct sock_filter { u16 code; u8 jt, jf; u32 k }: load the number, drop the x32 bit, compare.
+    code = [(0x20, 0, 0, 0), (0x54, 0, 0, ~_X32_BIT & 0xFFFF_FFFF)]
+    numbers = sorted(_LATER_CALLS.values())
+    code += [(0x15, len(numbers) - at, 0, number) for at, number in enumerate(numbers)]
+    code += [(0x06, 0, 0, 0x7FFF_0000), (0x06, 0, 0, 0x0005_0000 | _EPERM)]
+    return b"".join(
+        op.to_bytes(2, sys.byteorder) + bytes((yes, no)) + k.to_bytes(4, sys.byteorder)
+        for op, yes, no, k in code
+    )
+
+
 def refuse_mount_calls() -> None:
     """Make every call since 5.0 that changes mounts, and io_uring_setup, fail with EPERM for good.
 
     What a ring submits is seen by no filter, so the ring goes too (container runtimes refuse it as well;
     programs fall back). Needs no_new_privs. Raises KernelCallError.
     """
-    # struct sock_filter { u16 code; u8 jt, jf; u32 k }: load the number, drop the x32 bit, compare.
-    code = [(0x20, 0, 0, 0), (0x54, 0, 0, ~_X32_BIT & 0xFFFF_FFFF)]
-    numbers = sorted(_LATER_CALLS.values())
-    code += [(0x15, len(numbers) - at, 0, number) for at, number in enumerate(numbers)]
-    code += [(0x06, 0, 0, 0x7FFF_0000), (0x06, 0, 0, 0x0005_0000 | _EPERM)]
-    program = libc.buffer(
-        b"".join(
-            op.to_bytes(2, sys.byteorder) + bytes((yes, no)) + k.to_bytes(4, sys.byteorder)
-            for op, yes, no, k in code
-        )
-    )
-    header = len(code).to_bytes(2, sys.byteorder) + bytes(6)
+    program = libc.buffer(later_calls_filter())
+    header = (len(program.raw) // 8).to_bytes(2, sys.byteorder) + bytes(6)
     header += libc.address(program).to_bytes(8, sys.byteorder)
     doing = "refusing " + ", ".join(_LATER_CALLS)
     libc.call("seccomp", 1, 4, header, doing=doing)  # SECCOMP_SET_MODE_FILTER, FLAG_SPEC_ALLOW

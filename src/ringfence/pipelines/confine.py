@@ -13,7 +13,7 @@ from ringfence.enforce import landlock
 from ringfence.enforce import launch as launcher
 from ringfence.enforce import plan as landlock_plan
 from ringfence.enforce.report import accepts, without_engine
-from ringfence.errors import NotEnforcedError
+from ringfence.errors import KernelCallError, NotEnforcedError
 from ringfence.kernel.namespaces import Mapper
 from ringfence.kernel.probe import capabilities
 from ringfence.model import (
@@ -37,6 +37,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from ringfence.enforce.bubblewrap import Prepared
     from ringfence.model import Capabilities, Policy
 
 
@@ -70,6 +71,8 @@ class Attempt(Record):
     confine: Callable[[], EnforcementReport]
     by_thread: bool = False  # all that it does holds for one thread; a user namespace is for a whole process
     assist: Callable[[int], None] | None = None  # what the child cannot do and its parent can
+    # For an engine that is a program around the asked one: made only when its turn comes, since it costs a trial.
+    prepare: Callable[[launcher.Program], Prepared] | None = None
 
 
 def attempts(
@@ -96,6 +99,12 @@ def attempts(
         found.append(
             Attempt("mounts", lambda: _by_mounts(wanted, cwd, env, kernel, keep, mapper), assist=assist)
         )
+        if geteuid():
+            # Root of a container whose namespaces are closed has no bubblewrap that could do more.
+            standing = (cwd, env, keep)
+            found.append(
+                Attempt("bubblewrap", _nothing, prepare=lambda asked: _by_bubblewrap(wanted, standing, asked))
+            )
     if engine in ("auto", "landlock"):
         found.append(Attempt("landlock", lambda: _by_landlock(wanted, kernel), by_thread=True))
     return found
@@ -112,6 +121,18 @@ def _by_mounts(
     from ringfence.enforce import mounts
 
     return mounts.confine_self(wanted, mounts.Standing(cwd, env, keep, mapper), kernel)
+
+
+def _by_bubblewrap(
+    wanted: Confinement, standing: tuple[str, Mapping[str, str], tuple[str, ...]], program: launcher.Program
+) -> Prepared:
+    from ringfence.enforce import bubblewrap, mounts
+
+    return bubblewrap.prepare(wanted, mounts.Standing(*standing), program)
+
+
+def _nothing() -> EnforcementReport:
+    raise AssertionError("an engine that has to be prepared was not")
 
 
 def _by_landlock(wanted: Confinement, kernel: Capabilities) -> EnforcementReport:
@@ -242,20 +263,12 @@ def run_confined(
     outcome: launcher.Outcome | None = None
     try:
         for attempt in attempts(wanted, cwd, env, engine, here, policy.helpers):
-            outcome = launcher.launch(
-                program,
-                attempt.confine,
-                accept,
-                ended,
-                prepare,
-                by_thread=attempt.by_thread,
-                assist=attempt.assist,
-            )
+            outcome = _launched(attempt, program, accept, ended, prepare)
             if not isinstance(outcome, launcher.NotConfined):
                 break
             missed.append(f"{attempt.engine}: {outcome.why}")
-            if attempt.engine == "mounts" and engine == "auto":
-                _refuse_downgrade(policy, wanted, missed[-1], nested)
+            if attempt.engine == ("bubblewrap" if geteuid() else "mounts") and engine == "auto":
+                _refuse_downgrade(policy, wanted, "; ".join(missed), nested)
     finally:
         if not isinstance(outcome, launcher.Finished):
             pending.end(policy)  # nothing was run: what is made from now on is not a fenced program's
@@ -276,6 +289,25 @@ def git_grant(
     from ringfence.pipelines.git_grant import grant
 
     return grant(policy, wanted, env, engine, nested)
+
+
+def _launched(
+    attempt: Attempt,
+    program: launcher.Program,
+    accept: Callable[[EnforcementReport], bool],
+    ended: Callable[[int], None],
+    prepare: Callable[[], None],
+) -> launcher.Outcome:
+    """Try one engine. What cannot even be prepared was not confined."""
+    confine = attempt.confine
+    if attempt.prepare is not None:
+        try:
+            program, confine = attempt.prepare(program)
+        except KernelCallError as failed:
+            return launcher.NotConfined(failed)
+    return launcher.launch(
+        program, confine, accept, ended, prepare, by_thread=attempt.by_thread, assist=attempt.assist
+    )
 
 
 def _load_before_the_fork(engine: str) -> None:

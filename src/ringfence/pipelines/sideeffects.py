@@ -129,12 +129,16 @@ def _hidden(env: Mapping[str, str], keep: Sequence[str]) -> Iterator[tuple[str, 
         others = [name for name in names if name != door.name]
         paths = control_paths(runtime, env.get("HOME", ""), uid, names_in=_names_in, keep=others)
         for path in (*named_sockets(env, others), *paths):
-            try:
-                mode = os.stat(path).st_mode
-            except OSError:
-                continue
-            if stat.S_ISSOCK(mode) or (stat.S_ISDIR(mode) and os.access(path, os.X_OK)):
+            # A folder without a socket in it hides nobody.
+            if _is_socket(path) or any(_is_socket(f"{path}/{name}") for name in _names_in(path)[:100]):
                 yield door.name, path
+
+
+def _is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.stat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _names_in(folder: str) -> tuple[str, ...]:
