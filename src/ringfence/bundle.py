@@ -244,6 +244,9 @@ class Bundle:
     def keep(self) -> None:
         """Write the file anew if there is something to add. Never raises: it is only a cache."""
         names = [name for name in self.missed if name in sys.modules]
+        if names:
+            # What came the ordinary way is missing in the groups that were seen: the next process sees them whole.
+            self.seen.clear()
         if not names and not self.seen:
             return
         try:
@@ -280,7 +283,10 @@ class Bundle:
             else:
                 relative, is_package, *_ = self.table[name]
                 codes[name] = self.get_code(name)
-            facts = stat(f"{self.folder}/{relative}")
+            try:
+                facts = stat(f"{self.folder}/{relative}")
+            except FileNotFoundError:
+                continue  # moved or removed since: by an upgrade, say
             if name not in fresh and (facts.st_mtime_ns, facts.st_size) != self.table[name][2:4]:
                 continue
             table[name] = (relative, is_package, facts.st_mtime_ns, facts.st_size, *add(codes[name]))

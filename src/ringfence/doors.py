@@ -1,4 +1,4 @@
-"""From the first word of the command line to the pipeline that answers it. Hot: knows three doors by heart."""
+"""From the first word of the command line to the pipeline that answers it. Hot: knows four doors by heart."""
 
 import sys
 
@@ -27,6 +27,10 @@ def main(words: "Sequence[str] | None" = None) -> int:
             from ringfence.pipelines.run import run as run_program
 
             return run_program(rest)
+        if first == "try":
+            from ringfence.pipelines.trying import run as run_try
+
+            return run_try(rest)
     return _cold(words)
 
 

@@ -357,3 +357,66 @@ class EnforcementReport(Record):
     detail: str
     rules: tuple[RuleStrength, ...]
     notes: tuple[str, ...] = ()
+
+
+class ChangeKind(Choice):
+    """What became of one path. METADATA: mode, owner, times or attributes alone."""
+
+    CREATED = "created"
+    CHANGED = "changed"
+    DELETED = "deleted"
+    RENAMED = "renamed"
+    METADATA = "metadata"
+
+
+class Entry(Record):
+    """What stands at a path, of one lstat. `kind`: file, folder, link, fifo, socket or device; times in ns."""
+
+    kind: str
+    size: int
+    mode: int
+    uid: int
+    gid: int
+    mtime: int
+    ctime: int
+    dev: int
+    ino: int
+    links: int
+
+
+class Change(Record):
+    """One path that a program on a throwaway layer changed. Paths absolute; `source`: where a renamed file was.
+
+    `what` names what differs beside the name: content, target, mode, owner, times, attributes, kind.
+    """
+
+    kind: ChangeKind
+    path: str
+    before: Entry | None
+    after: Entry | None
+    what: tuple[str, ...] = ()
+    source: str = ""
+
+
+class JudgedChange(Record):
+    """A change and its verdict; `applied` once it is on the real tree, `why_not` if it was to be and is not."""
+
+    change: Change
+    decision: Decision
+    applied: bool = False
+    why_not: str = ""
+
+
+class Attempt(Record):
+    """What a program tried outside what it may write, heard as it was tried: reported, and refused by the engine."""
+
+    decision: Decision
+    program: str
+
+
+class LayerLimit(Record):
+    """A place where the layer behaves unlike the real tree, met by this program. `code` is stable: `layer.*`."""
+
+    code: str
+    path: str
+    message: str

@@ -13,8 +13,12 @@ if __name__ == "__main__":
 
         enter(sys.argv[1:])
     except BaseException as error:
+        if sys.argv[1:2] in (["run"], ["shell"]) and isinstance(error, Exception):
+            # Half an upgrade, say: a module that does not fit. Status 1 would look like the program's own.
+            sys.stderr.write(f"ringfence: nothing was run, because ringfence itself is broken: {error!r}\n")
+            sys.exit(70)
         if sys.argv[1:2] != ["hook"]:
             raise
-        # Half an upgrade, say. Exit status 1 would let most agents run the tool; 2 and a line on stderr blocks.
+        # The same for the hook. Exit status 1 would let most agents run the tool; 2 and a line on stderr blocks.
         sys.stderr.write(f"ringfence: refused, because ringfence itself is broken: {error!r}\n")
         sys.exit(2)

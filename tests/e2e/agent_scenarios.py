@@ -135,10 +135,15 @@ INSIDE = (
     ),
     Row(
         "commit",
-        shell(
-            "git init -q repo && cd repo && git config user.email a@b && git config user.name a && echo x > f && "
-            "git add f && git commit -qm one && git checkout -qb two && git log --oneline | wc -l > ../commits; cd .."
-        ),
+        lambda rig: [
+            *rig.shell(
+                "git init -q repo && git -C repo config user.email a@b && git -C repo config user.name a"
+            ),
+            *rig.shell(
+                "cd repo && echo x > f && git add f && git commit -qm one && git checkout -qb two && "
+                "git log --oneline | wc -l > ../commits; cd .."
+            ),
+        ],
         lands=(("@ws@/commits", "1\n"),),
     ),
     Row(

@@ -116,6 +116,10 @@ def test_attack_is_held_and_the_model_is_told_why(session, rig, row):
     done = session(rig, "outside", True)
     finished(done, scenario)
     for path in (*FORBIDDEN, *scenario.reaches):
+        if path == rig.settings and rig.amends_settings:
+            with open(done.stage.fill(path), encoding="utf-8") as file:
+                assert f"hook {rig.name} " in file.read()
+            continue
         assert done.after[path] == done.before[path], (path, done.told(scenario.name))
     told = done.told(scenario.name)
     assert not (scenario.reveals and OUTSIDE_TEXT in told), told

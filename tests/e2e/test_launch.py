@@ -1,4 +1,4 @@
-"""`ringfence launch` around the five real agents, offline: each mode and lane, what lands and what does not.
+"""`ringfence launch` around real agents, offline: each mode and lane, what lands and what does not.
 
 Every outside or forbidden change is also made by the same agent without the fence, or by a plain shell: a call that could
 not have changed anything proves nothing.
@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -21,13 +22,16 @@ from tests.support.offline import Job
 pytestmark = pytest.mark.e2e
 
 START = os.path.join(agent_run.REPOSITORY, "src", "ringfence", "start.py")
-RIGS = {rig.name: rig for rig in (rigs.CLAUDE, rigs.CODEX, rigs.GEMINI, rigs.OPENCODE, rigs.PI)}
+_RIGS = (rigs.CLAUDE, rigs.CODEX, rigs.GEMINI, rigs.OPENCODE, rigs.PI, rigs.QWEN, rigs.COPILOT)
+RIGS = {rig.name: rig for rig in _RIGS}
 SHELLS = {
     "claude": {"Bash", "PowerShell", "Monitor", "REPL"},
     "codex": {"exec_command", "write_stdin", "shell", "local_shell"},
     "gemini": {"run_shell_command"},
     "opencode": {"bash"},
     "pi": {"bash", "powershell"},
+    "qwen": {"run_shell_command"},
+    "copilot": {"bash", "read_bash", "stop_bash", "write_bash", "powershell"},
 }
 EDITS = {
     "claude": {"Edit", "Write", "NotebookEdit"},
@@ -35,6 +39,8 @@ EDITS = {
     "gemini": {"write_file", "replace"},
     "opencode": {"edit", "write", "apply_patch"},
     "pi": {"edit", "write"},
+    "qwen": set(),  # excluding one would refuse redirections too; hook and engine hold them
+    "copilot": {"edit", "create", "apply_patch"},
 }
 # Without the agent's own permission flags, which the table gives.
 ARGS = {
@@ -43,6 +49,8 @@ ARGS = {
     "gemini": tuple(w for w in rigs.GEMINI.argv if w not in ("--approval-mode", "yolo")),
     "opencode": rigs.OPENCODE.argv,
     "pi": tuple(w for w in rigs.PI.argv if w != "--approve"),
+    "qwen": tuple(w for w in rigs.QWEN.argv if w not in ("--approval-mode", "yolo")),
+    "copilot": tuple(w for w in rigs.COPILOT.argv if w != "--allow-all-tools"),
 }
 
 
@@ -60,7 +68,18 @@ def rig(request):
 
 @pytest.fixture
 def stage(tmp_path):
-    made = agent_run.make_stage(str(tmp_path))
+    """E2E_UID: as root, run everything as this user instead, outside pytest's own folder, which he may not enter."""
+    uid = os.environ.get("E2E_UID")
+    if uid is None:
+        yield _stage(str(tmp_path), None)
+        return
+    with tempfile.TemporaryDirectory(prefix="ringfence-e2e-") as root:
+        os.chmod(root, 0o755)
+        yield _stage(root, int(uid))
+
+
+def _stage(root, uid):
+    made = agent_run.make_stage(root, uid)
     git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.invalid", "-c", "init.defaultBranch=main"]
     put(f"{made.ws}/code.py", "VALUE = 1\n")
     put(f"{made.ws}/old.txt", "old\n")
@@ -69,6 +88,7 @@ def stage(tmp_path):
     env = {"HOME": made.home, "PATH": agent_run.SYSTEM_PATH, "GIT_CONFIG_NOSYSTEM": "1"}
     for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"]):
         subprocess.run([*git, *words], cwd=made.ws, env=env, check=True)
+    agent_run.plant(made, ())  # hands everything to the stage's user
     return made
 
 
@@ -90,7 +110,8 @@ class Suite(unittest.TestCase):
 
 def launched(rig, stage, words, calls):
     """The agent run by `ringfence launch`, as an unattended session: there is no terminal."""
-    agent_run.settle(rig, stage)
+    if not all(os.path.exists(stage.fill(path)) for path in rig.files):
+        agent_run.settle(rig, stage)
     program = agent_run.program_of(rig.package, rig.command)
     env = agent_run.agent_env(rig, stage)
     env.pop("PYTHONPATH")
@@ -103,7 +124,7 @@ def launched(rig, stage, words, calls):
         [call.tool, {key: agent_run._filled(stage, given) for key, given in call.input.items()}]
         for call in calls
     ]
-    job = Job(argv, env, stage.ws, script, model=rig.model, timeout=120)
+    job = Job(argv, env, stage.ws, script, model=rig.model, timeout=120, uid=stage.uid)
     outcome = offline.run_offline(job, stage.job)
     model = agent_run.model_of(rig)
     turns = [request for request in outcome.requests if model.offered(request)]
@@ -217,6 +238,7 @@ def test_each_way_changes_a_tree_that_nothing_holds(way, stage):
         ["/bin/bash", "-c", WAYS[way]],
         cwd=stage.ws,
         env={"HOME": stage.home, "PATH": agent_run.SYSTEM_PATH},
+        user=stage.uid,
         check=True,
     )
     assert state(stage.ws) != before

@@ -331,21 +331,26 @@ def test_stopping_and_continuing(to_group, name, mode, who, base):
         assert process.wait(PATIENCE) == 5
 
 
+# The C library keeps two signals to itself, and its posix_spawn(3) starts programs with them ignored.
+LIBRARY = 1 << 31 | 1 << 32
+
+
 @pytest.mark.parametrize("mode", MODES)
-def test_dispositions_and_mask_are_the_callers(mode, who, base):
+@pytest.mark.parametrize("ignored", ["SIGHUP SIGQUIT SIGUSR2", "SIGHUP SIGCHLD"])
+def test_dispositions_and_mask_are_the_callers(ignored, mode, who, base):
     def caller():
-        for name in ("SIGHUP", "SIGQUIT", "SIGCHLD", "SIGUSR2"):
+        for name in ignored.split():
             signal.signal(getattr(signal, name), signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1, signal.SIGTSTP, signal.SIGRTMIN})
 
     def state(**options):
         argv = ["grep", "-E", "^Sig(Blk|Ign|Cgt)", "/proc/self/status"]
         with started(who, base, argv, mode, preexec_fn=caller, **options) as process:
-            return process.communicate(timeout=PATIENCE)[0], process.returncode
+            told = [line.split() for line in process.communicate(timeout=PATIENCE)[0].splitlines()]
+            assert process.returncode == 0
+            return {name: int(signals, 16) & ~LIBRARY for name, signals in told}
 
-    unfenced = state(fence=False)
-    assert unfenced == state()
-    assert unfenced[1] == 0
+    assert state(fence=False) == state()
 
 
 @pytest.mark.parametrize("mode", MODES)

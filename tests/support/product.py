@@ -24,6 +24,7 @@ HAS_MOUNTS = HERE.userns and HERE.mount_api
 needs_engine = pytest.mark.skipif(
     not (HAS_MOUNTS or HERE.landlock), reason="neither user namespaces nor Landlock: " + str(HERE.why_not)
 )
+needs_layer = pytest.mark.skipif(not (HAS_MOUNTS and HERE.overlay), reason=str(HERE.why_not))
 needs_mounts = pytest.mark.skipif(not HAS_MOUNTS, reason=str(HERE.why_not))
 
 

@@ -133,6 +133,16 @@ GEMINI = Rig(
 )
 
 
+# OpenCode installs its plugin types into every folder that may hold plugins, and waits over a minute for a registry
+# that is not there. It does not where they are installed: that is what one start with a network leaves behind.
+_TYPES = _dump({"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}})
+_INSTALLED = {
+    f"{folder}/{name}": text
+    for folder in ("@home@/.config/opencode", "@ws@/.opencode")
+    for name, text in (("package-lock.json", _TYPES), ("node_modules/.keep", ""))
+}
+
+
 def _opencode(model: str) -> dict[str, str]:
     provider = {
         "npm": "@ai-sdk/openai-compatible",
@@ -148,7 +158,7 @@ def _opencode(model: str) -> dict[str, str]:
         "provider": {"scripted": provider},
         "permission": {"*": "allow", "external_directory": "allow"},
     }
-    return {"@home@/.config/opencode/opencode.json": _dump(config)}
+    return {"@home@/.config/opencode/opencode.json": _dump(config), **_INSTALLED}
 
 
 OPENCODE = Rig(
@@ -247,6 +257,7 @@ QWEN = Rig(
     background=lambda command: [Call("run_shell_command", {"command": command, "is_background": True})],
     settings="@ws@/.qwen/settings.json",
     routes=False,
+    amends_settings=True,
 )
 
 
@@ -257,6 +268,7 @@ def _copilot(model: str) -> dict[str, str]:
         "COPILOT_MODEL": model,
         "COPILOT_OFFLINE": "true",
         "COPILOT_AUTO_UPDATE": "false",
+        "GITHUB_COPILOT_PROMPT_MODE_REPO_HOOKS": "true",  # else print mode skips them
     }
 
 
@@ -272,9 +284,7 @@ COPILOT = Rig(
     write=lambda path, text: [Call("create", {"path": path, "file_text": text})],
     edit=lambda path, old, new: [Call("edit", {"path": path, "old_str": old, "new_str": new})],
     read=lambda path: [Call("view", {"path": path})],
-    background=lambda command: [
-        Call("bash", {"command": command, "description": "d", "mode": "async", "detach": True})
-    ],
+    # No background: when such a job ends, Copilot adds a tool result of its own, by which the script would lose count.
     settings="@ws@/.github/hooks/ringfence.json",
 )
 

@@ -15,7 +15,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple, Self
 
 LAST_WORD = "done"
+CHILD = "child:"
+CHILD_TASK = "the task of a child"
 REFERENCE = re.compile(r"@result(\d+):(.+?)@")
+NUMBER = re.compile(r"@number(\d+):(.+?)@")
 
 
 class Call(NamedTuple):
@@ -41,7 +44,8 @@ class Answer(NamedTuple):
 
 
 def filled(value: Any, results: list[Told]) -> Any:
-    """`value` with each `@resultN:PATTERN@` in a string replaced by group 1 of PATTERN in the Nth tool result.
+    """`value` with each `@resultN:PATTERN@` in a string replaced by group 1 of PATTERN in the Nth tool result;
+    a string that is nothing but `@numberN:PATTERN@` becomes a number.
 
     A script is written before the run, yet some words exist only in it: the id of a background task.
     """
@@ -54,6 +58,8 @@ def filled(value: Any, results: list[Told]) -> Any:
         hit = re.search(reference[2], results[int(reference[1])].text)
         return hit[1] if hit else f"nothing matches {reference[2]}"
 
+    if number := NUMBER.fullmatch(value):
+        return int(found(number))
     return REFERENCE.sub(found, value)
 
 
@@ -136,12 +142,21 @@ class ScriptedModel:
             self.unknown.append(f"{method} {path}")
         return Answer(b'{"error":{"type":"not_found_error","message":"-"}}', status=404)
 
+    def _script_of(self, request: dict[str, Any]) -> list[Call]:
+        """The calls of this conversation. Those of a sub-agent are marked `child:`; it is told by `CHILD_TASK` in
+        the prompt that the first call of the script gave it."""
+        own = [call for call in self.script if not call.tool.startswith(CHILD)]
+        if len(own) == len(self.script) or CHILD_TASK not in self.context(request):
+            return own
+        return [Call(call.tool.removeprefix(CHILD), call.input) for call in self.script if call not in own]
+
     def _next(self, request: dict[str, Any]) -> tuple[Call | None, int]:
         results = self.results(request)
         step = len(results)
-        if not self.offered(request) or step >= len(self.script):
+        script = self._script_of(request)
+        if not self.offered(request) or step >= len(script):
             return None, step
-        call = self.script[step]
+        call = script[step]
         return Call(call.tool, filled(call.input, results)), step
 
 

@@ -231,6 +231,34 @@ def _file(head: object, length: int | None = None) -> bytes:
 
 
 GOOD = (2, sys.hexversion, 0)  # what a file without any code has for its version
+
+
+@CALLS
+def test_a_source_that_nobody_asks_for_any_more_stops_nothing(calls, copy):
+    """An upgrade moves modules: what the old place was is forgotten, and the file is written all the same."""
+    package = _package(copy)
+    extra = os.path.join(package, "pipelines", "extra.py")
+    with open(extra, "w", encoding="utf-8") as file:
+        file.write("word = 'deny'\n")
+    say = os.path.join(package, "pipelines", "say.py")
+    with open(say, encoding="utf-8") as file:
+        source = file.read()
+    with open(say, "w", encoding="utf-8") as file:
+        file.write(source + "\nimport ringfence.pipelines.extra\n")
+    for _ in range(calls):
+        _ask(copy)
+    assert "ringfence.pipelines.extra" in _table(_bundle(copy))
+    with open(say, "w", encoding="utf-8") as file:
+        file.write(source)
+    os.unlink(extra)
+    for _ in range(3):
+        _ask(copy)
+    _, table, groups, _ = _head(_bundle(copy))
+    assert "ringfence.pipelines.extra" not in table
+    assert table["ringfence.pipelines.say"][3] == len(source.encode())
+    assert "ringfence.pipelines.say" in groups["ringfence.pipelines.hook"][0]
+
+
 GARBAGE = {
     "empty": b"",
     "noise": b"\x00\xff" * 500,

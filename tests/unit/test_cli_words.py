@@ -13,7 +13,8 @@ from tests.support.product import PACKAGE, Product, needs_engine, product_fixtur
 COMMANDS = [
     ("check",), ("explain",), ("policy",), ("policy", "show"), ("policy", "check"), ("policy", "schema"),
     ("policy", "trust"), ("doctor",), ("run",), ("shell",), ("hook",), ("install",), ("uninstall",), ("status",),
-    ("render",), ("launch",), ("completion",),
+    ("render",), ("launch",), ("completion",), ("audit",), ("replay",),
+    ("try",), ("review",), ("review", "list"), ("review", "diff"), ("review", "drop"),
 ]  # fmt: skip
 BOTH = "ringfence: --restrict-paths and --no-restrict-paths contradict each other\n  give one of them\n"
 
@@ -22,9 +23,10 @@ def test_the_list_above_is_every_command(product):
     text = product.run("--help").text
     listed = re.findall(r"^  ([a-z]+)  ", text.partition("Commands:\n")[2].partition("\n\n")[0], re.MULTILINE)
     assert set(listed) == {words[0] for words in COMMANDS}
-    text = product.run("policy", "--help").text
-    listed = re.findall(r"^  ([a-z]+)  ", text.partition("Commands:\n")[2], re.MULTILINE)
-    assert {("policy", name) for name in listed} == {words for words in COMMANDS if len(words) == 2}
+    for group in ("policy", "review"):
+        text = product.run(group, "--help").text
+        listed = re.findall(r"^  ([a-z]+)  ", text.partition("Commands:\n")[2], re.MULTILINE)
+        assert {(group, name) for name in listed} == {w for w in COMMANDS if len(w) == 2 and w[0] == group}
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
@@ -249,6 +251,15 @@ def test_a_bug_of_ours_has_its_own_exit_status(tmp_path):
         == "ringfence: a bug of ringfence, nothing was run: ZeroDivisionError: integer division or modulo by zero\n"
     )
     assert not os.path.exists(broken.path("ws/ran"))
+    with open(os.path.join(package, "pipelines/aftermath.py"), "a", encoding="utf-8") as file:
+        file.write("\nfrom ringfence.model import gone\n")
+    for words in (("run", "--workspace", broken.ws, "--", "touch", "ran"), ("shell", "-c", "touch ran")):
+        done = broken.run(*words)
+        assert (done.status, done.out) == (70, b"")
+        assert done.complaint.startswith(
+            "ringfence: nothing was run, because ringfence itself is broken: ImportError("
+        )
+        assert not os.path.exists(broken.path("ws/ran"))
 
 
 @pytest.mark.parametrize("way", ["module", "start"])

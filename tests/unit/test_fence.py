@@ -237,3 +237,21 @@ def test_our_own_folders_are_ours(tree):
     assert fence.check("home/.local/state/ringfence/trusted/x").code == "guard.own"
     assert fence.check("home/.config/ringfence", Op.RENAME).code == "root.holds"
     assert all(zone.access is not Access.WRITE for zone in fence.policy.zones if str(zone.kind) == "own")
+
+
+def test_an_attribute_that_there_is_not_is_missed_as_ever(tmp_path):
+    fence = Fence(str(tmp_path), home=None, env={})
+    with pytest.raises(AttributeError, match="'Fence' object has no attribute 'nothing'"):
+        fence.nothing
+    assert not hasattr(fence, "_nothing")
+    assert fence.index is fence.index
+
+
+def test_threads_that_ask_first_get_the_same_answer(tmp_path):
+    from concurrent.futures import ThreadPoolExecutor
+
+    for _ in range(20):
+        fence = Fence(str(tmp_path), home=None, env={})
+        with ThreadPoolExecutor(8) as pool:
+            codes = set(pool.map(lambda n, f=fence: f.check(f"{tmp_path}/{n % 2}").code, range(16)))
+        assert codes == {"allow.workspace"}

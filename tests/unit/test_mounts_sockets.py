@@ -10,6 +10,7 @@ from ringfence.enforce.control_sockets import (
     shown_in_runtime,
 )
 from ringfence.model import HELPERS
+from ringfence.policy.reference import HELPER_OPENS
 
 
 def paths(names=(), keep=(), home="/home/u", runtime="/run/user/7"):
@@ -110,3 +111,4 @@ def test_a_kept_door_is_seen_in_the_runtime_folder():
 
 def test_the_policy_knows_the_kinds_by_the_same_names():
     assert tuple(door.name for door in DOORS) == HELPERS
+    assert {door.name: door.opens for door in DOORS} == HELPER_OPENS

@@ -45,7 +45,7 @@ NOTES: Mapping[str, str] = {
 def _handler(event: str, wiring: Wiring) -> dict[str, Any]:
     return {
         "type": "command",
-        "command": line_of(wiring, event),
+        "command": line_of(wiring, event, judged=event in JUDGED),
         "timeout": TIMEOUT,
         "statusMessage": "ringfence",
     }

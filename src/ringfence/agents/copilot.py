@@ -11,7 +11,7 @@ from __future__ import annotations
 from ringfence.agents import fields, patches
 from ringfence.errors import WireError
 from ringfence.jsonscan import dumps, loads
-from ringfence.model import Access, Op, PathUse, Reply, ToolCall, Verdict
+from ringfence.model import Access, Op, PathUse, Posture, Reply, ToolCall, Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -154,27 +154,33 @@ def encode(
     if call.event not in EVENTS:
         return Reply("", warning)
     if verdict is not Verdict.ALLOW:
-        made = {
-            "permissionDecision": verdict.value,
-            "permissionDecisionReason": reason[:_MAX_TEXT] or "refused",
-        }
-        return Reply(dumps(made), warning)
+        return Reply(_answer(verdict.value, reason), warning)
     if command and payload is not None:
         value = _arguments(call.tool, payload.get("toolArgs" if call.event == "preToolUse" else "tool_input"))
-        changed = {**value, "command": command} if isinstance(value, dict) else {"command": command}
-        return Reply(dumps({"modifiedArgs": changed}), warning)
+        made: dict[str, object] = {
+            "modifiedArgs": {**(value if isinstance(value, dict) else {}), "command": command}
+        }
+        if call.mode == Posture.UNATTENDED.value:
+            # Copilot asks about the paths of our own program in the new command, and nobody is there to say yes.
+            made["permissionDecision"] = "allow"
+        return Reply(dumps(made), warning)
     return Reply("", warning)
 
 
 def refuse(_event: str, reason: str) -> Reply:
     """A denial made without a call, for our own failures."""
-    made = {"permissionDecision": "deny", "permissionDecisionReason": reason[:_MAX_TEXT] or "refused"}
-    return Reply(dumps(made), reason)
+    return Reply(_answer("deny", reason), reason)
 
 
-def is_unattended(_call: ToolCall, _env: Mapping[str, str]) -> bool:
-    """Copilot knows itself, and denies a question that nobody can answer."""
-    return False
+def _answer(decision: str, reason: str) -> str:
+    return dumps(
+        {"permissionDecision": decision, "permissionDecisionReason": reason[:_MAX_TEXT] or "refused"}
+    )
+
+
+def is_unattended(call: ToolCall, _env: Mapping[str, str]) -> bool:
+    """Only the hook's own words say so; and Copilot denies a question that nobody can answer."""
+    return call.mode == Posture.UNATTENDED.value
 
 
 def auto_approves(_call: ToolCall) -> bool:

@@ -1,7 +1,7 @@
 """Copilot CLI's hook files: one file of ours per scope, beside those of others.
 
 Source: Copilot CLI 1.0.102, run. Every `*.json` of the folder is read; a failing or missing hook blocks, a slow one
-does not. Repository hooks wait for the folder's trust in a session with a terminal. Cold.
+does not. Repository hooks wait for the folder's trust, and in print mode for an environment variable. Cold.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ SINCE_WHY = ("a hook contract that was tried", "was not tried")
 SINCE_REQUIRED = False
 VERSION_WORDS = ("--version",)
 # The camelCase event: native tool names, and the flat answer that both spellings honour.
+REPOSITORY_HOOKS = "GITHUB_COPILOT_PROMPT_MODE_REPO_HOOKS"
 JUDGED = ("preToolUse",)
 SESSION = ("sessionStart", "sessionEnd")
 SCOPES = {
@@ -36,10 +37,12 @@ NOTES: Mapping[str, str] = {}
 
 
 def _handler(event: str, wiring: Wiring) -> dict[str, Any]:
+    # A hook that fails blocks, one that outlives `timeoutSec` does not: so it fails first.
+    words = [*wiring.limit, wiring.command, *wiring.args, "--event", event]
     return {
         "type": "command",
-        "exec": wiring.command,
-        "args": [*wiring.args, "--event", event],
+        "exec": words[0],
+        "args": words[1:],
         "timeoutSec": TIMEOUT,
     }
 
@@ -122,9 +125,15 @@ def trust(site: Site, _give: bool) -> tuple[Check, ...]:
     return trusted(site)
 
 
-def trusted(_: Site) -> tuple[Check, ...]:
-    """In print mode repository hooks run without being asked for; with a terminal the folder's trust comes first."""
-    return ()
+def trusted(site: Site) -> tuple[Check, ...]:
+    """`copilot -p` skips a repository's hooks without a word, unless its environment asks for them (1.0.102, run)."""
+    if site.scope == "user":
+        return ()
+    name = "copilot -p runs the repository's hooks"
+    if site.env.get(REPOSITORY_HOOKS) == "true":
+        return (Check(name, True, "hook", f"{REPOSITORY_HOOKS} is set"),)
+    why = f"set {REPOSITORY_HOOKS}=true wherever it is started so, or install with --scope user"
+    return (Check(name, False, "none", why),)
 
 
 def untrust_text(_: Site, text: str) -> str:

@@ -36,7 +36,7 @@ NOTES: Mapping[str, str] = dict.fromkeys(
 
 
 def _handler(event: str, wiring: Wiring) -> dict[str, Any]:
-    return {"command": line_of(wiring, event), "timeout": TIMEOUT, "failClosed": True}
+    return {"command": line_of(wiring, event, judged=event in JUDGED), "timeout": TIMEOUT, "failClosed": True}
 
 
 SHAPE = Shape(NAME, JUDGED, SESSION, _handler, grouped=False, top=(("version", 1),))

@@ -38,7 +38,7 @@ def _handler(event: str, wiring: Wiring) -> dict[str, Any]:
     return {
         "name": "ringfence",
         "type": "command",
-        "command": line_of(wiring, event),
+        "command": line_of(wiring, event, judged=event in JUDGED),
         "timeout": TIMEOUT,
     }
 

@@ -60,9 +60,18 @@ class Shape(Record):
         return {"matcher": "*", **group} if event in self.matchers else group
 
 
-def line_of(wiring: Wiring, event: str) -> str:
-    """The command as one line for a shell."""
-    return shlex.join((wiring.command, *wiring.args, "--event", event))
+def line_of(wiring: Wiring, event: str, *, judged: bool) -> str:
+    """The command as one line for a shell.
+
+    Codex, Gemini CLI and Qwen Code run the tool when a hook cannot be started, is killed or is slow; exit status 2
+    with a word on stderr blocks. So the shell that they start turns every failure into that. What remains: a hook that
+    not even SIGKILL ends (a dead disk) outlives the limit, and the agent's own timeout then runs the tool.
+    """
+    words = shlex.join((*wiring.limit, wiring.command, *wiring.args, "--event", event))
+    return f"{words} || {_CLOSE}" if judged else words
+
+
+_CLOSE = '{ s=$?; [ "$s" -eq 2 ] || echo "ringfence refused this call: its hook ended with status $s" >&2; exit 2; }'
 
 
 def words_of(shape: Shape, handler: object) -> list[str]:

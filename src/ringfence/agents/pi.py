@@ -22,7 +22,7 @@ EVENTS = frozenset(("tool_call", "user_bash"))
 AFTER_EVENTS = frozenset(("tool_result",))
 SESSION_EVENTS = frozenset(("session_start", "session_shutdown"))
 END_EVENT = "session_shutdown"
-ROUTES = ("rewrite", "prefix")
+ROUTES = ("rewrite",)
 _MARKS: frozenset[str] = frozenset()
 _READ, _WRITE = Op.READ, Op.WRITE
 

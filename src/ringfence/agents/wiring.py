@@ -1,4 +1,4 @@
-"""What `install` says and learns about one agent's settings; the same for every agent (docs/adr/0015). Cold."""
+"""What `install` says and learns about one agent's settings; the same for every agent (docs/install.md). Cold."""
 
 from __future__ import annotations
 
@@ -22,11 +22,16 @@ class Site(Record):
 
 
 class Wiring(Record):
-    """What is to stand in a settings file. `launcher` "" leaves the agent's shell setting alone."""
+    """What is to stand in a settings file. `launcher` "" leaves the agent's shell setting alone.
+
+    `limit`: words that end the command after some seconds, for agents that run the tool when a hook is slow; () where
+    the machine has no such program.
+    """
 
     command: str
     args: tuple[str, ...]
     launcher: str = ""
+    limit: tuple[str, ...] = ()
 
 
 class Found(Record):

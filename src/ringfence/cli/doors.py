@@ -5,12 +5,14 @@ from __future__ import annotations
 import click
 
 from ringfence.cli.options import fence_options
+from ringfence.model import Lane
 from ringfence.pipelines.confine import ENGINES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ringfence.policy.asked import Flags
 
+LANES = tuple(lane.value for lane in Lane)
 _REST = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 
 
@@ -26,8 +28,14 @@ _REST = {"ignore_unknown_options": True, "allow_interspersed_args": False}
     default="",
     help="write each refusal as a JSON line to this file, or to this open descriptor (3 and up)",
 )
+@click.option(
+    "--lane", type=click.Choice(LANES), default="full", help="reviewer: on a throwaway layer; nothing lands"
+)
+@click.option("--session", metavar="NAME", default="", help="keep the layer of a reviewer under this name")
 @click.argument("program", nargs=-1, type=click.UNPROCESSED, required=True)
-def run_help(flags: Flags, report: bool, engine: str, refusals: str, program: tuple[str, ...]) -> int:
+def run_help(
+    flags: Flags, report: bool, engine: str, refusals: str, lane: str, session: str, program: tuple[str, ...]
+) -> int:
     """Run PROGRAM inside the fence; the kernel holds it and everything it starts.
 
     Arguments, standard streams, signals, terminal and exit status pass through unchanged.
@@ -35,12 +43,21 @@ def run_help(flags: Flags, report: bool, engine: str, refusals: str, program: tu
     \b
     Examples:
       ringfence run --workspace . -- make test
+      ringfence run --workspace . --lane reviewer -- make check
       ringfence run --workspace ~/src/app --protect ~/src/app-main -- claude
       ringfence run --workspace . --refusals refused.jsonl -- make
     """
     from ringfence.pipelines.run import start
 
-    return start(flags, list(program), report=report, engine=engine, refusals=refusals)
+    return start(
+        flags,
+        list(program),
+        report=report,
+        engine=engine,
+        refusals=refusals,
+        lane=Lane(lane),
+        keep_as=session,
+    )
 
 
 @click.command("shell", context_settings=_REST)
@@ -50,6 +67,9 @@ def run_help(flags: Flags, report: bool, engine: str, refusals: str, program: tu
 @click.option("--engine", type=click.Choice(ENGINES), default="auto", help="take this engine or none")
 @click.option(
     "--from", "root", metavar="DIR", default="", help="look for policy files from here, not from the cwd"
+)
+@click.option(
+    "--lane", type=click.Choice(LANES), default="full", help="reviewer: on the session's throwaway layer"
 )
 @click.option(
     "--install-as", metavar="PATH", default="", help="write a program that can stand as SHELL, and end"
@@ -67,6 +87,7 @@ def shell_help(
     session: str,
     engine: str,
     root: str,
+    lane: str,
     install_as: str,
     refusals: str,
     words: tuple[str, ...],
@@ -78,6 +99,7 @@ def shell_help(
     \b
     Examples:
       ringfence shell --workspace . -c 'make > build.log'
+      ringfence shell --workspace . --lane reviewer --session r1 -c 'make check'
       ringfence shell --workspace . script.sh one two
       echo 'date > now' | ringfence shell --workspace .
       ringfence shell --workspace . --install-as ~/.local/bin/fenced-bash
@@ -89,7 +111,16 @@ def shell_help(
 
         write_shell(install_as, flags, shell)
         return 0
-    return start(flags, list(words), shell=shell, name=session, engine=engine, root=root, refusals=refusals)
+    return start(
+        flags,
+        list(words),
+        shell=shell,
+        name=session,
+        engine=engine,
+        root=root,
+        refusals=refusals,
+        lane=Lane(lane),
+    )
 
 
 @click.command("hook", context_settings=_REST)

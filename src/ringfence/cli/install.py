@@ -93,10 +93,12 @@ def status(flags: Flags, scope: str, as_json: bool, agent: str) -> int:
     """
     from ringfence.pipelines.install import status as pipeline
 
-    return _show(pipeline(agent, flags, scope), agent, "settings:", scope, as_json)
+    return _show(pipeline(agent, flags, scope), agent, "settings:", scope, as_json, holes=True)
 
 
-def _show(done: Installed, agent: str, verb: str, scope: str, as_json: bool) -> int:
+def _show(done: Installed, agent: str, verb: str, scope: str, as_json: bool, *, holes: bool = False) -> int:
+    from ringfence.agents.holes import HOLES, lines
+
     out = Out(as_json)
     if as_json:
         out.json(
@@ -108,6 +110,7 @@ def _show(done: Installed, agent: str, verb: str, scope: str, as_json: bool) -> 
                 "changed": done.changed,
                 "workspace": list(done.workspace),
                 "checks": [check._asdict() for check in done.checks],
+                **({"holes": [hole._asdict() for hole in HOLES.get(agent, ())]} if holes else {}),
             }
         )
         return done.status
@@ -119,4 +122,6 @@ def _show(done: Installed, agent: str, verb: str, scope: str, as_json: bool) -> 
         out.lines([f"  {word} {check.name} [{check.strength}]: {check.detail}"])
     if done.note and done.checks:
         out.lines([f"  note: {done.note}"])
+    if holes:
+        out.lines(["  what the hook does not see or cannot stop:", *[f"    {line}" for line in lines(agent)]])
     return done.status

@@ -46,7 +46,7 @@ def _posture(attended: bool, unattended: bool) -> Posture | None:
 @_axes
 @click.option(
     "--part",
-    type=click.Choice(["flags", "env", "config", "agent", "prompt", "hooks", "promises"]),
+    type=click.Choice(["flags", "env", "config", "agent", "prompt", "hooks", "promises", "holes"]),
     help="this part alone",
 )
 @click.option(

@@ -16,6 +16,7 @@ from ringfence.cli.lanes import launch, render
 from ringfence.cli.options import refuse_retired
 from ringfence.cli.policy import policy
 from ringfence.cli.replay import replay
+from ringfence.cli.trying import review, try_help
 from ringfence.cli.verdicts import check, explain
 from ringfence.errors import EXIT_BUG, EXIT_OK, EXIT_REFUSED, EXIT_USAGE, FenceError
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _EPILOG = """\b
 Examples:
   ringfence run --workspace . -- make test
+  ringfence try --workspace . -- npm install
   ringfence check --workspace . --op create ../notes.txt
   ringfence install claude --workspace .
   ringfence doctor
@@ -74,6 +76,8 @@ for _command in (
     doctor,
     run_help,
     shell_help,
+    try_help,
+    review,
     hook_help,
     install,
     uninstall,

@@ -61,7 +61,7 @@ def replay(
     from ringfence.proposals import ReplaySummary
     from ringfence.readers.formats import FORMATS
     from ringfence.readers.options import Options
-    from ringfence.render import changes
+    from ringfence.render import replayed
 
     if under is None and not under_workspace and not under_protect:
         raise UsageError("nothing to try", "give --under FILE, --under-workspace DIR or --under-protect DIR")
@@ -94,15 +94,15 @@ def replay(
                 counts[kind] += 1
                 if kind != "same" or everything:
                     sink.put(
-                        changes.change_json(change, kind)
+                        replayed.change_json(change, kind)
                         if as_json
-                        else changes.change_text(change, kind, paint)
+                        else replayed.change_text(change, kind, paint)
                     )
         except KeyboardInterrupt:
             complete = False
         judged = sum(counts.values()) - counts["malformed"]
         summary = ReplaySummary(judged=judged, skipped=skipped, complete=complete, **counts)
-        sink.finish(changes.replay_json(summary) if as_json else changes.replay_text(summary))
+        sink.finish(replayed.replay_json(summary) if as_json else replayed.replay_text(summary))
     if not complete:
         return INTERRUPTED
     return EXIT_OK if counts["same"] == judged and not counts["malformed"] else EXIT_REFUSED

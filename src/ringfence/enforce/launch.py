@@ -13,6 +13,8 @@ What a parent in the middle cannot do, and what remains:
 * Descriptors that the program closes early stay open here until it ends, so a reader at the other end of a
   pipe learns of it only then.
 * A caller that had SIGPIPE or SIGXFSZ ignored finds them at their default in the program (kernel/signals.py).
+* Started by a thread, a program finds the two signals that glibc keeps to itself (32 and 33) ignored: so does
+  every program that posix_spawn(3) starts, and the library sets its own handlers where it uses them.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from ringfence.enforce import landlock
 from ringfence.enforce import mounts_report as report
 from ringfence.enforce import plan as landlock_plan
 from ringfence.enforce.control_sockets import control_paths, named_sockets, shown_in_runtime
-from ringfence.enforce.mounts_apply import Place, build
+from ringfence.enforce.mounts_apply import Built, Place, build
 from ringfence.enforce.mounts_devices import DEVICES
 from ringfence.enforce.mounts_mark import read_mount_table
 from ringfence.enforce.mounts_plan import Hold, MountPlan, is_below, may_write, plan
@@ -58,6 +58,20 @@ class Standing(Record):
     mapper: namespaces.Mapper | None = None
 
 
+class Survey(Record):
+    """Everything that is looked up before the fence is built."""
+
+    planned: MountPlan
+    place: Place
+    sockets: tuple[str, ...]
+
+
+def survey(confinement: Confinement, standing: Standing) -> Survey:
+    """Look at what there is: the control sockets, the terminal, the mounts of this machine."""
+    sockets, place = _surveyed(confinement, standing, _terminal())
+    return Survey(plan_here(confinement, sockets), place, sockets)
+
+
 def confine_self(confinement: Confinement, standing: Standing, here: Capabilities) -> EnforcementReport:
     """Put this process under the fence; call it in a freshly forked, single-threaded child, then exec.
 
@@ -71,7 +85,13 @@ def confine_self(confinement: Confinement, standing: Standing, here: Capabilitie
     planned = plan_here(confinement, sockets)
     built = build(planned, place)
     seal()
-    hidden = [path for path in sockets if path not in built.gone]
+    return finish(confinement, Survey(planned, place, sockets), built, here)
+
+
+def finish(confinement: Confinement, found: Survey, built: Built, here: Capabilities) -> EnforcementReport:
+    """Put the second engine on top of the mounts that stand around this sealed process, and say what holds."""
+    planned, place = found.planned, found.place
+    hidden = [path for path in found.sockets if path not in built.gone]
     notes: tuple[str, ...] = (f"hidden control sockets: {', '.join(hidden)}",) if hidden else ()
     if here.landlock == 1 and confinement.reads == "anywhere":
         why = "ABI 1 would refuse every rename between two folders"
@@ -182,4 +202,4 @@ def _is_socket(path: str) -> bool:
         return False
 
 
-__all__ = ["Standing", "confine_self", "plan_here", "seal", "second_layer"]
+__all__ = ["Standing", "Survey", "confine_self", "finish", "plan_here", "seal", "second_layer", "survey"]

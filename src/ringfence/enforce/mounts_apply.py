@@ -21,6 +21,10 @@ from ringfence.errors import KernelCallError
 from ringfence.kernel import mounts, namespaces
 from ringfence.records import Record
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ringfence.enforce.layer import Layer
+
 _ESTALE = 116
 
 
@@ -40,35 +44,44 @@ class Place(Record):
 
 
 class Built(Record):
-    """What was found to be gone when it was to be mounted, and whether the number of mount namespaces is
-    limited to this one."""
+    """What was found to be gone when it was to be mounted, whether the number of mount namespaces is limited to
+    this one, and a descriptor of the throwaway layer's top (-1: there is none)."""
 
     gone: tuple[str, ...]
     limited: bool
+    layer: int = -1
 
 
-def build(plan: MountPlan, place: Place) -> Built:
+def build(plan: MountPlan, place: Place, layer: Layer | None = None) -> Built:
     """Apply `plan` to the mount namespace that this process has just entered, and go to `place.cwd`.
 
-    Raises KernelCallError, after which the namespace is half made and nothing may be started in it.
+    With a `layer`, its roots are covered by overlays instead of being put back writable. Raises KernelCallError,
+    after which the namespace is half made and nothing may be started in it.
     """
     try:
-        return _build(plan, place)
+        return _build(plan, place, layer)
     except OSError as error:
         doing = f"building the fence ({error.filename or 'on an open descriptor'})"
         raise KernelCallError("open, mkdir or stat", error.errno or _ESTALE, doing) from None
 
 
-def _build(plan: MountPlan, place: Place) -> Built:
+def _build(plan: MountPlan, place: Place, layer: Layer | None) -> Built:
     gone: list[str] = []
+    covered = layer.roots if layer else ()
     # The root of everything cannot be covered by a copy of itself: it is left writable instead.
     everything = any(step.path == "/" and step.hold is Hold.WRITE for step in plan.steps)
-    early = [step for step in plan.steps if step.early and step.path != "/"]
+    early = [step for step in plan.steps if step.early and step.path != "/" and step.path not in covered]
+    lowers = {path: mounts.open_path(path) for path in covered}
+    disk = copy_of(layer.folder, []) if layer and layer.folder else None
     copies = {step.path: copy for step in early if (copy := copy_of(step.path, gone))}
     for step in early:
         if step.hold is Hold.WRITE and step.path in copies:
             mounts.restrict_tree(copies[step.path].tree, mounts.NODEV, step.path)
-    shadows = [(pins, copy) for pins in plan.pins if (copy := _shadow_of(pins.root, copies))]
+    shadows = [
+        (pins, copy)
+        for pins in plan.pins
+        if pins.root not in covered and (copy := _shadow_of(pins.root, copies))
+    ]
     devices = [(path, copy) for path in DEVICES if path not in copies and (copy := copy_if_there(path))]
     shown = [(path, copy) for path in place.shown if (copy := copy_if_there(path))]
     terminal = copy_if_there(place.terminal) if place.terminal else None
@@ -88,13 +101,47 @@ def _build(plan: MountPlan, place: Place) -> Built:
         for index, (pins, copy) in enumerate(shadows):
             pin(store, pins, copy, index)
         replace_runtime(store, place.runtime, shown)
+        top = _top_of(layer, store, disk)
         for step in plan.steps:
-            _take_step(store, step, copies, gone)
+            if layer and step.path in lowers:
+                _cover(store, step, layer, top, lowers[step.path])
+                for pins in plan.pins:
+                    if pins.root == step.path:
+                        # Before anything is put below it: the copy must be of the bare overlay.
+                        pin(store, pins, _again(step.path), len(shadows) + covered.index(step.path))
+            else:
+                _take_step(store, step, copies, gone)
         attach_at(store.cover, store.where)
     finally:
         posix.umask(old_umask)
     _go_to(place.cwd)
-    return Built(tuple(dict.fromkeys(gone)), namespaces.limit_namespaces(limit))
+    return Built(tuple(dict.fromkeys(gone)), namespaces.limit_namespaces(limit), top)
+
+
+def _top_of(layer: Layer | None, store: Store, disk: Copy | None) -> int:
+    if layer is None:
+        return -1
+    from ringfence.enforce.layer import make_top
+
+    return make_top(layer, store.root, disk.tree if disk else -1)
+
+
+def _cover(store: Store, step: Step, layer: Layer, top: int, lower: int) -> None:
+    """Put an overlay onto the folder that it covers."""
+    from ringfence.enforce.layer import overlay
+
+    tree = overlay(layer, layer.roots.index(step.path), top, lower)
+    seen = posix.fstat(lower)
+    show(store, step.path, Copy(tree, seen.st_dev, seen.st_ino, folder=True))
+    posix.close(lower)
+
+
+def _again(path: str) -> Copy:
+    """A second mount of the overlay at `path`."""
+    copy = copy_of(path, [])
+    if copy is None:
+        raise KernelCallError("open_tree", _ESTALE, f"copying {path} again: it is gone")
+    return copy
 
 
 def _shadow_of(root: str, copies: dict[str, Copy]) -> Copy | None:

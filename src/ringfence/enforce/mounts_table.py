@@ -34,7 +34,7 @@ def parse(text: bytes) -> tuple[Mounted, ...]:
 
 def any_below(text: bytes, roots: Iterable[str]) -> bool:
     """A cheap first look: whether any mount point may lie strictly below a root. Never misses one."""
-    return any(b" " + _escaped(root.rstrip("/")) + b"/" in text for root in roots)
+    return any(b" " + escaped(root.rstrip("/")) + b"/" in text for root in roots)
 
 
 def showing_outside(
@@ -68,7 +68,7 @@ def _plain(text: str) -> str:
     return head + "".join(chr(int(piece[:3], 8)) + piece[3:] for piece in rest)
 
 
-def _escaped(path: str) -> bytes:
+def escaped(path: str) -> bytes:
     """As the kernel writes it: backslash first, or it would be escaped twice."""
     raw = path.encode("utf-8", "surrogateescape")
     for char in (b"\\", b" ", b"\t", b"\n"):

@@ -52,6 +52,7 @@ _UNIFIED = {
     "clone3": 435,  # Linux 5.3
     "close_range": 436,  # Linux 5.9
     "openat2": 437,  # Linux 5.6
+    "pidfd_getfd": 438,  # Linux 5.6
     "mount_setattr": 442,  # Linux 5.12
     "landlock_create_ruleset": 444,  # Linux 5.13, as are the next two
     "landlock_add_rule": 445,

@@ -14,6 +14,8 @@ from ringfence.kernel import libc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ringfence.errors import KernelCallError
 
 AT_FDCWD = -100
@@ -33,6 +35,9 @@ NOSUID = 0x2
 NODEV = 0x4
 NOEXEC = 0x8
 _MS_PRIVATE = 1 << 18
+_MS_REMOUNT = 32
+_FSOPEN_CLOEXEC = _FSMOUNT_CLOEXEC = 1
+_FSCONFIG_SET_FLAG, _FSCONFIG_SET_STRING, _FSCONFIG_CMD_CREATE = 0, 1, 6
 
 # Number of every call below on every machine this project lists, and in its 32-bit tables too: all calls
 # since Linux 5.0 share one numbering. That is why the filter needs no look at the architecture.
@@ -110,6 +115,39 @@ def mount_new(kind: str, name: str, where: str, flags: int, options: str) -> Non
     """
     words = (name.encode(), _bytes(where), kind.encode())
     libc.call("mount", *words, flags, options.encode(), doing=f"mounting {kind} on {where}")
+
+
+def new_filesystem(kind: str, options: Sequence[tuple[str, str]], flags: int) -> int:
+    """A descriptor of a detached mount of a new filesystem: fsopen, fsconfig, fsmount (Linux 5.2).
+
+    Options go in one by one, so no comma or colon in a value can be taken for another option.
+    """
+    context = libc.call("fsopen", kind.encode(), _FSOPEN_CLOEXEC, doing=f"opening a new {kind}")
+    try:
+        for key, value in options:
+            words = (key.encode(), _bytes(value) if value else None)
+            how = _FSCONFIG_SET_STRING if value else _FSCONFIG_SET_FLAG
+            libc.call("fsconfig", context, how, *words, 0, doing=f"setting {key} of a new {kind}")
+        libc.call("fsconfig", context, _FSCONFIG_CMD_CREATE, None, None, 0, doing=f"making a new {kind}")
+        return libc.call("fsmount", context, _FSMOUNT_CLOEXEC, flags, doing=f"mounting a new {kind}")
+    finally:
+        posix.close(context)
+
+
+def loosen_tree(tree: int, flags: int, what: str) -> None:
+    """Take RDONLY off a detached tree. Fails with EPERM where a more privileged namespace has locked it."""
+    attr = b"".join(word.to_bytes(8, sys.byteorder) for word in (0, flags, 0, 0))
+    at = _AT_EMPTY_PATH
+    libc.call("mount_setattr", tree, b"", at, attr, len(attr), doing=f"opening {what} for writing")
+
+
+def forget_names(where: str) -> None:
+    """Drop what the filesystem at `where` remembers of names nobody holds open: a remount that changes nothing.
+
+    `reconfigure_super` shrinks the dentry cache first (fs/super.c). An overlay never asks again whether what it
+    remembers of its lower folders is still true, and ours lives as long as a session.
+    """
+    libc.call("mount", None, _bytes(where), None, _MS_REMOUNT, None, doing=f"looking anew at {where}")
 
 
 def refuse_mount_calls() -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 CLONE_NEWNS = 0x0002_0000
 CLONE_NEWUSER = 0x1000_0000
 
+_PR_SET_DUMPABLE = 4
 _PR_SET_NO_NEW_PRIVS = 38
 _PR_CAPBSET_DROP = 24
 _PR_CAP_AMBIENT = 47
@@ -118,6 +119,36 @@ def enter_user_and_mount(mapper: Mapper | None = None) -> None:
     else:
         _unshare()
         _map_only(uid, gid)
+
+
+def join_user_and_mount(pid: int) -> None:
+    """Move this process into the user and the mount namespace of process `pid`, with every right over them.
+
+    Only for whom the user namespace belongs to (the user that made it), from the namespace around it. Until
+    `drop_rights` this process could undo the mounts, so no program inside may reach into it: it is made
+    undumpable first, and ptrace then asks for rights in *our* namespace (`mm->user_ns`), which nobody inside has.
+    exec makes it dumpable again. Raises KernelCallError.
+    """
+    call("prctl", _PR_SET_DUMPABLE, 0, 0, 0, 0, doing="closing this process to others")
+    opened: list[tuple[str, int, int]] = []
+    try:
+        for name, kind in (("user", CLONE_NEWUSER), ("mnt", CLONE_NEWNS)):
+            opened.append(
+                (name, kind, posix.open(f"/proc/{pid}/ns/{name}", posix.O_RDONLY | posix.O_CLOEXEC))
+            )
+        for name, kind, descriptor in opened:
+            call("setns", descriptor, kind, doing=f"entering the {name} namespace of process {pid}")
+    except OSError as error:
+        doing = f"finding the namespaces of process {pid}"
+        raise KernelCallError("open", error.errno or _EINVAL, doing) from None
+    finally:
+        for _, _, descriptor in opened:
+            posix.close(descriptor)
+
+
+def dumpable() -> None:
+    """Undo the closing of `join_user_and_mount`, once no right is left: the caller outside may look in again."""
+    call("prctl", _PR_SET_DUMPABLE, 1, 0, 0, 0, doing="opening this process to its owner")
 
 
 def _map_only(uid: int, gid: int) -> None:

@@ -70,6 +70,11 @@ class Refusal(Record):
     values: tuple[int, ...] = ()
 
 
+def arch_of(machine: str) -> int:
+    """The audit word of the machine's own table of calls. Raises KeyError for an unlisted machine."""
+    return _ARCHES[machine][0]
+
+
 def assemble(refusals: tuple[Refusal, ...], machine: str) -> bytes:
     """The filter for `machine`, an array of struct sock_filter. Raises KeyError for an unlisted machine."""
     native_arch, compat_arch, compat_numbers = _ARCHES[machine]

@@ -45,7 +45,7 @@ def find(row: Row, lanes: Lanes, env: Mapping[str, str], cache: str) -> Binary:
         raise UsageError(f"{row.program} is not on PATH", f"install {row.title} first")
     made = Binary(os.path.abspath(path), "", "", _cache_file(row, path, cache), env)
     status, told = ask(made, ("--version",))
-    found = re.search(r"\d+(?:\.\d+)+[\w.+-]*", told)
+    found = re.search(r"\d+(?:\.\d+)+(?:[+-][\w.+-]*\w)?", told)
     if status != 0 or found is None:
         raise NotEnforcedError(
             f"nothing was run: {path} --version exits {status} and says {told.strip()[:200]!r}"
@@ -135,10 +135,11 @@ def unknown(lanes: Lanes, helped: str, flags: Sequence[str]) -> list[str]:
     for at, word in enumerate(flags):
         if not word.startswith("-"):
             continue
-        if word not in known:
-            found.append(word)
-        elif word in lanes.ENUMS and flags[at + 1] not in words:
-            found.append(f"{word} {flags[at + 1]}")
+        name = word.partition("=")[0]
+        if name not in known:
+            found.append(name)
+        elif name in lanes.ENUMS and flags[at + 1] not in words:
+            found.append(f"{name} {flags[at + 1]}")
     return found
 
 

@@ -67,6 +67,11 @@ def sources(
     return Sources(flags, kept, cwd, home, folders, site, sys.platform, _installation(), files)
 
 
+def own_folders(env: Mapping[str, str]) -> Folders:
+    """Where ringfence keeps its own things for this user; empty names where nothing tells."""
+    return _own_folders(env, env.get("HOME") or None)[0]
+
+
 def _own_folders(env: Mapping[str, str], home: str | None) -> tuple[Folders, str]:
     if sys.platform == "win32":
         uid = 0

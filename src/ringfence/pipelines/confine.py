@@ -172,7 +172,7 @@ def run_confined(
     nested = "RINGFENCE_FENCE" in env and _caller_is_fenced()
     wanted = confinement(policy, files, nested=nested)
     for line in pending.recover(policy, wanted):
-        _say(line)
+        say_after(line)
     watches: list[Watch] = []
     missed: list[str] = []
     seen: list[EnforcementReport] = []
@@ -199,12 +199,12 @@ def run_confined(
         # The program has ended: whatever goes wrong here is said, and does not change how it ended.
         try:
             for line in watches[0].after():
-                _say(line)
+                say_after(line)
             pending.end(policy)
             if after is not None:
                 after(status)
         except Exception as error:  # noqa: BLE001 - see above; the journal stays for the next command
-            _say(f"this look went wrong, the next command looks again: {type(error).__name__}: {error}")
+            say_after(f"this look went wrong, the next command looks again: {type(error).__name__}: {error}")
 
     _load_before_the_fork(engine)
     outcome: launcher.Outcome | None = None
@@ -284,7 +284,7 @@ def _refuse_downgrade(policy: Policy, wanted: Confinement, why: str, nested: boo
     )
 
 
-def _say(line: str) -> None:
+def say_after(line: str) -> None:
     complain(f"ringfence: after the fact: {line}")
 
 

@@ -113,7 +113,7 @@ class Watch:
             for op in (Op.WRITE, Op.RENAME):
                 decision = self._fence.check(path, op, cwd=self._cwd)
                 if decision.verdict is not Verdict.ALLOW and decision.path:
-                    if decision.path not in found and _could(decision.path):
+                    if decision.path not in found and could(decision.path):
                         found[decision.path] = decision
                     break
         return list(found.values())
@@ -175,7 +175,7 @@ class Watch:
             record_command(self._fence.policy, "shell", self._command, self._cwd, decision)
 
 
-def _could(path: str) -> bool:
+def could(path: str) -> bool:
     """Whether this user may write `path`, or make it, as far as the system's own permissions go.
 
     What would fail without the fence too is never called a refusal of the fence.

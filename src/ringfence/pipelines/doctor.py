@@ -59,7 +59,7 @@ def diagnose(flags: Flags, engine: str = "auto") -> Diagnosis:
     short = accepts(report, policy.minimum, policy.strict)
     parser, missing = reader(sys.prefix, os.path.dirname(sys.executable))
     return Diagnosis(
-        (*_table(here), ("parser", parser)),
+        (*_table(here), ("layer", _layer(here, policy)), ("parser", parser)),
         policy.restricted,
         policy.workspace,
         report,
@@ -85,12 +85,42 @@ def _stand(
     return without_engine(confinement(policy), "no engine could be built"), ran.missed
 
 
+def seatbelt_profile(flags: Flags) -> tuple[str, str]:
+    """The macOS profile of this policy, and what must be said of it. Raises UsageError for a path it cannot name."""
+    from ringfence.enforce import seatbelt
+    from ringfence.errors import UsageError
+
+    env = compose.process_environment()
+    loaded = compose.load_policy(flags, env, compose.process_cwd(), env.get("HOME") or None)
+    policy = session.with_session(loaded.policy, session.session_name("", ""))
+    own = tuple(folder for folder in (policy.folders.config, policy.folders.state) if folder)
+    try:
+        return seatbelt.profile(confinement(policy), own), seatbelt.UNPROVEN
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
 def _capabilities() -> Capabilities | None:
     if sys.platform != "linux":
         return None
     from ringfence.kernel.probe import capabilities
 
     return capabilities()
+
+
+def _layer(here: Capabilities | None, policy: Policy) -> str:
+    """Where a throwaway layer would lie, how much it may hold, and what a mount below a root makes of it."""
+    if here is None or not (here.userns and here.overlay):
+        return "no: `try` refuses to run (exit 3), and a reviewer's workspace is read-only"
+    from ringfence.pipelines.layer_run import mount_below
+    from ringfence.pipelines.layers import medium_here, shown_size
+
+    below = mount_below(policy.workspace) if policy.workspace else ""
+    if below:
+        return f"no: {below} is a mount below the workspace, which no layer can cover"
+    medium = medium_here(policy.folders)
+    bound = "held by the kernel" if medium.on == "memory" else "watched"
+    return f"in {medium.on}, at most {shown_size(medium.size)} ({bound}): {medium.why}"
 
 
 def _table(here: Capabilities | None) -> tuple[tuple[str, str], ...]:

@@ -79,7 +79,8 @@ def lay(
         for name in granted:
             os.symlink(os.path.join(base, name), os.path.join(folder, name))
         variables.append((estate.base_var, private))
-        zones.append(Zone(private, Access.WRITE, ZoneKind.SCRATCH, _RULE))
+        if not estate.fixed:
+            zones.append(Zone(private, Access.WRITE, ZoneKind.SCRATCH, _RULE))
     for name in estate.sealed:
         within = next((top for top in granted if name.startswith(top + "/")), None)
         if within is None:
@@ -132,15 +133,18 @@ def _meet(one: str, other: str) -> bool:
 def _link_all(source: str, target: str, leave: Sequence[str], copy: Sequence[str]) -> None:
     """A link in `target` for every entry of `source`; those of `copy` as files of their own, since a link cannot be
     mounted on."""
-    tops = {name.partition("/")[0] for name in leave}
     try:
         names = os.listdir(source)
     except OSError:
-        return
+        names = []
     for name in sorted(names):
-        at = os.path.join(source, name)
+        at, new = os.path.join(source, name), os.path.join(target, name)
+        below = [left[len(name) + 1 :] for left in leave if left.startswith(name + "/")]
         if name in copy and os.path.isfile(at):
-            shutil.copyfile(at, os.path.join(target, name))
-            os.chmod(os.path.join(target, name), 0o600)
-        elif name not in tops:
-            os.symlink(at, os.path.join(target, name))
+            shutil.copyfile(at, new)
+            os.chmod(new, 0o600)
+        elif below and name not in leave:
+            os.makedirs(new, 0o700, exist_ok=True)
+            _link_all(at, new, below, ())
+        elif name not in leave:
+            os.symlink(at, new)

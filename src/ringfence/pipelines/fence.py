@@ -75,7 +75,6 @@ class Fence:
 
         made = build(workspace, protect, reads=reads, home=home, env=env, temp=temp, cwd=cwd, policy=policy)
         self.policy, self._home, self._env, self.cwd = made
-        self._index = Index(self.policy, FOLD)
 
     @classmethod
     def load(cls, cwd: PathText | None = None, *, env: Mapping[str, str] | None = None) -> Fence:
@@ -91,8 +90,18 @@ class Fence:
     def _of(cls, policy: Policy, home: str | None, env: Mapping[str, str], cwd: str) -> Fence:
         made = object.__new__(cls)
         made.policy, made._home, made._env, made.cwd = policy, home, env, cwd
-        made._index = Index(policy, FOLD)
         return made
+
+    if TYPE_CHECKING:
+        _index: Index
+    else:
+
+        def __getattr__(self, name: str) -> Index:
+            # Asked only for what is not there: the first check makes the index. Most commands need none.
+            if name != "_index":
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            self._index = Index(self.policy, FOLD)
+            return self._index
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         """Travels to other processes as its policy and surroundings; the index is made again there."""

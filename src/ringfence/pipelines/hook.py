@@ -180,6 +180,8 @@ def _reply(row: Row, flags: Flags, terms: Terms, named: str | None, event: list[
         if call.event in dialect.SESSION_EVENTS:
             _session_event(call, dialect.END_EVENT)
         return dialect.encode(call, Verdict.ALLOW, "", payload=payload)
+    if terms.posture is not None and not call.mode:
+        call = call._replace(mode=terms.posture.value)  # the agent itself does not say
     from ringfence.pipelines.compose import hook_fence
     from ringfence.pipelines.judging import judge_call
 
@@ -198,12 +200,16 @@ def _reply(row: Row, flags: Flags, terms: Terms, named: str | None, event: list[
 
 
 def _session_event(call: ToolCall, last: str) -> None:
-    from ringfence.pipelines import session
+    from ringfence.pipelines import layers, session
+    from ringfence.pipelines.compose import own_folders, process_environment
 
     name = session.session_name(call.agent, call.session)
     session.sweep(keep=name)
+    folders = own_folders(process_environment())
+    layers.sweep(folders)
     if call.event == last and call.session:
         session.end(name)
+        layers.end_session(folders, name)
 
 
 def _exists(path: str) -> bool:

@@ -5,6 +5,7 @@ read the settings -> new text -> write -> have the agent trust it -> call it exa
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 
 from ringfence.agents import registry
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from ringfence.agents.settings import Settings
     from ringfence.model import Policy
     from ringfence.policy.asked import Flags
+
+
+LIMIT = 12  # seconds
 
 
 class Installed(Record):
@@ -104,7 +108,9 @@ def uninstall(agent: str, flags: Flags, scope: str) -> Installed:
     store = installed_files.Store(policy.folders.state)
     found = settings.inspect(path)
     changed = _take_out(store, path, lambda text: settings.uninstall_text(path, text))
-    if changed and (trust_path := settings.trust_file(site)):
+    trust_path = settings.trust_file(site)
+    # Only trust that we gave: without a record it is its owner's.
+    if changed and trust_path and store.knows(trust_path):
         _take_out(store, trust_path, lambda text: settings.untrust_text(site, text))
     if changed and found.wiring is not None and launchers.is_launcher(found.wiring.launcher):
         installed_files.remove(found.wiring.launcher)
@@ -159,12 +165,18 @@ def _wiring(agent: str, settings: Settings, site: Site, policy: Policy, flags: F
     foreign_prefix = getattr(settings, "foreign_prefix", None)
     if foreign_prefix is None:
         program, words = launchers.hook_words(agent, flags, "")
-        return Wiring(program, words), ""
+        return Wiring(program, words, "", _limit()), ""
     foreign: str = foreign_prefix(site)
     launcher = launchers.claude_path(policy.folders.state, "\0".join(policy.workspace))
     launchers.write(launcher, launchers.launcher_text("ringfence.pipelines.claude_shell", flag_words(flags)))
     program, words = launchers.hook_words(agent, flags, launcher)
     return Wiring(program, words, "" if foreign else launcher), foreign
+
+
+def _limit() -> tuple[str, ...]:
+    """Words that end a hook that hangs, well before any agent's own timeout; the hook's own deadline comes first."""
+    program = shutil.which("timeout", path="/usr/bin:/bin")
+    return (program, "-k", "1", f"{LIMIT}") if program else ()
 
 
 def _refuse_link(path: str) -> None:

@@ -116,13 +116,16 @@ def _judge_command(
             worst = fence.worst(read.uses)
             return (worst if worst.verdict is Verdict.DENY else _read_decision(read)), ""
     engine = Decision(Verdict.ALLOW, "allow.engine", "", _ENGINE, "runs inside the fenced shell")
-    if wrapped is not None or _is_inside(fence, terms):
+    if wrapped is not None:
         return engine, ""
     route = dialect.route(call, terms.launcher, fence.env)
     if route == "rewrite":
         return engine, fenced_command(fence, call, text, terms, flags)
     if route in ("prefix", "met"):  # met: the same call has come, or will come, to an event that sees to it
         return engine, ""
+    if _is_inside(fence, terms):
+        # No narrower shell is to be had, but the agent's own fence holds what it starts.
+        return engine._replace(message="runs inside the fence around the agent"), ""
     if (
         all(read.verdict is Verdict.ALLOW for read in reads)
         and fence.policy.minimum is not Strength.KERNEL

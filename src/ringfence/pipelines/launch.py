@@ -10,10 +10,12 @@ import os
 import secrets
 import shutil
 
+from ringfence.agents.wiring import Wiring
 from ringfence.enforce.launch import Program
 from ringfence.errors import NotEnforcedError, UsageError
 from ringfence.model import Lane, Posture
-from ringfence.pipelines import binaries, compose, estate, launchers, rendering, review, session, wiring
+from ringfence.pipelines import binaries, compose, estate, launchers, rendering, session, wiring
+from ringfence.pipelines.reviewer import start_reviewer
 from ringfence.pipelines.run import fenced_environment, known_engine, start_fenced, teller, utf8
 from ringfence.pipelines.say import complain, quote
 from ringfence.pipelines.words import flag_words
@@ -202,17 +204,18 @@ def _run(
     if fenced or lanes.ESTATE.moved:
         ours = [file.name for file in made.files if file.at_home]
         ground = estate.lay(lanes.ESTATE, env, folder.home, cwd, fence.policy, ours)
-    write_files(row, lanes, made, folder, ground, flags, launcher, estate.base_folder(lanes.ESTATE, env))
-    if lanes.TRUSTS:
-        wiring.trust(row, cwd, agent_environment(env, lanes, made, ground))
+    write_files(
+        row, lanes, made, folder, ground, flags, launcher, estate.base_folder(lanes.ESTATE, env), fenced
+    )
     name = session.session_name("", "")
     policy = session.with_session(fence.policy, name)
     if fenced:
         policy = policy._replace(zones=(*policy.zones, *ground.zones), shell_reads="anywhere")
-    if ask.lane is Lane.REVIEWER:
-        policy = review.read_only(policy)
     session.prepare(policy, name)
     inside = agent_environment(fenced_environment(env, policy, name), lanes, made, ground)
+    if lanes.TRUSTS:
+        wiring.trust(row, cwd, {**env, **dict(ground.env)})
+    wiring.refuse_off_switches(row, cwd, inside)
     for note in (*made.notes, *ground.notes):
         complain(f"ringfence: note: {note}")
     for promise in made.promises:
@@ -221,7 +224,9 @@ def _run(
                 f"ringfence: {promise.held}: {promise.what}" + (f" ({promise.why})" if promise.why else "")
             )
     words = [binary.path, *made.flags, *args]
-    return start_fenced(
+    # A reviewer's whole agent stands on a throwaway layer: its tools and its shell see the same files, and none lands.
+    start_it = start_reviewer if ask.lane is Lane.REVIEWER else start_fenced
+    return start_it(
         fence,
         policy,
         Program(words, utf8(inside)),
@@ -244,11 +249,12 @@ def write_files(
     flags: Flags,
     launcher: str,
     base: str,
+    fenced: bool,
 ) -> None:
-    """The transient files, with our hook in them; `base` is the agent's real settings folder. Raises NotEnforcedError
-    where the hook cannot be wired."""
+    """The transient files, with our hook in them; `base` is the agent's real settings folder, `fenced` whether the
+    engine stands around it. Raises NotEnforcedError where the hook cannot be wired."""
     program, words = launchers.hook_words(row.name, flags, launcher)
-    call = wiring.Call(program, (*words, *made.hook), launcher)
+    call = Wiring(program, (*words, *made.hook, *(("--fenced",) if fenced else ())), launcher)
     if launcher:
         launchers.write(launcher, launchers.launcher_text(lanes.LAUNCHER, flag_words(flags)))
     for file in made.files:
@@ -258,6 +264,7 @@ def write_files(
             text = wiring.merged(os.path.join(base, file.name), text)
         if file.hooked:
             text = wiring.wired(row, path, text, call)
+        os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
         with open(path, "w", encoding="utf-8", errors="surrogateescape") as out:
             out.write(text)
 

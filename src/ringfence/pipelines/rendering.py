@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ringfence.agents import registry
+from ringfence.agents.holes import HOLES
 from ringfence.errors import UsageError
 from ringfence.model import Lane, Mode, Posture
 from ringfence.pipelines.words import RETIRED_ENV
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from ringfence.agents.registry import Row
     from ringfence.render.lanes import Lanes
 
-PARTS = ("flags", "env", "config", "agent", "prompt", "hooks", "promises")
+PARTS = ("flags", "env", "config", "agent", "prompt", "hooks", "promises", "holes")
 
 
 def row_of(agent: str) -> Row:
@@ -83,6 +84,7 @@ def as_json(agent: str, ask: Ask, made: Rendering, snapshot: str = "") -> dict[s
         "hooks": ["ringfence", "hook", agent, *made.hook],
         "promises": [{"what": p.what, "held": p.held.value, "why": p.why} for p in made.promises],
         "notes": list(made.notes),
+        "holes": [hole._asdict() for hole in HOLES.get(agent, ())],
     }
 
 
@@ -108,6 +110,9 @@ def part_lines(part: str, agent: str, made: Rendering, snapshot: str = "") -> li
         return [" ".join(["ringfence", "hook", agent, *made.hook])]
     from ringfence.render.words import columns
 
+    if part == "holes":
+        rows = [(hole.what, hole.hook, hole.launch, hole.why) for hole in HOLES.get(agent, ())]
+        return list(columns(rows, ("hole", "hook alone", "launch", "why")))
     return list(
         columns([(p.what, p.held.value, p.why) for p in made.promises], ("promise", "held by", "why"))
     )

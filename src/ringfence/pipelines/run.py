@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ringfence.enforce.launch import Program
 from ringfence.errors import EXIT_BUG, EXIT_USAGE, FenceError, UsageError
+from ringfence.model import Lane
 from ringfence.pipelines import compose, session
 from ringfence.pipelines.confine import ENGINES, end, run_confined
 from ringfence.pipelines.denials import Watch
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ringfence.pipelines.refusals import Sink
     from ringfence.policy.asked import Flags
 
+_OPTIONS = {"--report": False, "--engine": True, "--lane": True, "--session": True, "--refusals": True}
 # Doors to processes outside that an agent leaves in its children's environment.
 DROPPED = ("CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN")
 
@@ -29,7 +31,7 @@ DROPPED = ("CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN")
 def run(words: Sequence[str]) -> int:
     """The hot door."""
     try:
-        flags, options, program = take_flags(words, {"--report": False, "--engine": True, "--refusals": True})
+        flags, options, program = take_flags(words, _OPTIONS)
         if not program:
             complain("ringfence: no program to run\n  ringfence run --workspace DIR -- PROGRAM ARGUMENTS…")
             return EXIT_USAGE
@@ -39,6 +41,8 @@ def run(words: Sequence[str]) -> int:
             report="--report" in options,
             engine=options.get("--engine", "auto"),
             refusals=options.get("--refusals", ""),
+            lane=known_lane(options.get("--lane", Lane.FULL.value)),
+            keep_as=options.get("--session", ""),
         )
     except FenceError as error:
         complain(f"ringfence: {error}")
@@ -49,21 +53,48 @@ def run(words: Sequence[str]) -> int:
 
 
 def start(
-    flags: Flags, program: list[str], *, report: bool = False, engine: str = "auto", refusals: str = ""
+    flags: Flags,
+    program: list[str],
+    *,
+    report: bool = False,
+    engine: str = "auto",
+    lane: Lane = Lane.FULL,
+    keep_as: str = "",
+    refusals: str = "",
 ) -> int:
-    """Run and return the exit status; dies by the program's own signal."""
+    """Run and return the exit status; dies by the program's own signal.
+
+    `lane` REVIEWER: the whole program on a throwaway layer, which ends with it unless `keep_as` names a session.
+    """
     known_engine(engine)
     env = compose.process_environment()
     cwd = compose.process_cwd()
     fence = compose.fence_for(flags, env, cwd)
     outer = session.nested_name(env)
-    name = outer or session.session_name("", "")
+    name = outer or (session.named(keep_as) if keep_as else session.session_name("", ""))
     policy = session.with_session(fence.policy, name)
     if not policy.restricted:
         complain("ringfence: NO FENCE around this program: no workspace is named; give --workspace DIR")
     policy = prepare(policy, name, outer)
     inside = fenced_environment(env, policy, name)
     line = " ".join(map(quote, program))
+    sink = sink_for(refusals, line, cwd)
+    if lane is Lane.REVIEWER and policy.restricted:
+        from ringfence.pipelines.reviewer import start_reviewer
+
+        return start_reviewer(
+            fence,
+            policy,
+            Program(program, utf8(inside)),
+            line,
+            cwd=cwd,
+            env=inside,
+            own="" if outer else name,
+            engine=engine,
+            tell=teller(report),
+            session=keep_as if not outer else "",
+            sink=sink,
+        )
     return start_fenced(
         fence,
         policy,
@@ -74,7 +105,7 @@ def start(
         own="" if outer else name,
         engine=engine,
         tell=teller(report),
-        sink=sink_for(refusals, line, cwd),
+        sink=sink,
     )
 
 
@@ -153,6 +184,16 @@ def known_engine(name: str) -> str:
     if name not in ENGINES:
         raise UsageError(f"unknown engine {name!r}", f"one of: {', '.join(ENGINES)}")
     return name
+
+
+def known_lane(name: str) -> Lane:
+    """The lane, or UsageError: a misspelt reviewer must not become a full lane."""
+    try:
+        return Lane(name)
+    except ValueError:
+        raise UsageError(
+            f"unknown lane {name!r}", f"one of: {', '.join(lane.value for lane in Lane)}"
+        ) from None
 
 
 def fenced_environment(env: dict[str, str], policy: Policy, name: str) -> dict[str, str]:

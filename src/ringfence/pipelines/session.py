@@ -224,13 +224,19 @@ def prepare(policy: Policy, name: str) -> None:
     """Create the folders that `environment` names. Raises NotEnforcedError if one is somebody else's."""
     if not policy.restricted:
         return
-    _make_own(policy)
-    if policy.temp == "private":
-        make_private(temp_folder(name), temp_base())
-        if _dead_calls():
-            sweep(keep=name)
-    if policy.caches == "private" and policy.folders.cache:
-        make_private(cache_folder(policy), policy.folders.cache)
+    try:
+        _make_own(policy)
+        if policy.temp == "private":
+            make_private(temp_folder(name), temp_base())
+            if _dead_calls():
+                sweep(keep=name)
+        if policy.caches == "private" and policy.folders.cache:
+            make_private(cache_folder(policy), policy.folders.cache)
+    except OSError as error:
+        raise NotEnforcedError(
+            f"cannot make the session's private folders: {error.strerror}: {error.filename}",
+            "an agent's own read-only sandbox does that: switch it off, or set temp and caches in the policy",
+        ) from None
 
 
 def _make_own(policy: Policy) -> None:

@@ -11,7 +11,15 @@ from ringfence.enforce.launch import Program
 from ringfence.errors import EXIT_BUG, EXIT_REFUSED, FenceError, UsageError
 from ringfence.model import Lane, Mode, Verdict
 from ringfence.pipelines import compose, session
-from ringfence.pipelines.run import fenced_environment, known_engine, prepare, sink_for, start_fenced, utf8
+from ringfence.pipelines.run import (
+    fenced_environment,
+    known_engine,
+    known_lane,
+    prepare,
+    sink_for,
+    start_fenced,
+    utf8,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +63,7 @@ def run(words: Sequence[str]) -> int:
             name=options.get("--session", ""),
             engine=options.get("--engine", "auto"),
             mode=options.get("--mode", "power"),
-            lane=options.get("--lane", "full"),
+            lane=known_lane(options.get("--lane", Lane.FULL.value)),
             root=options.get("--from", ""),
             refusals=options.get("--refusals", ""),
         )
@@ -78,7 +86,7 @@ def start(
     said: str = "",
     judged: bool = False,
     mode: str = "power",
-    lane: str = "full",
+    lane: Lane = Lane.FULL,
     root: str = "",
     refusals: str = "",
 ) -> int:
@@ -86,20 +94,16 @@ def start(
 
     `root`: where policy files are looked for and relative flags start, if not the working directory.
     `files`: single files it may write beside. `said`: what the agent's model wrote, where the shell's text wraps it.
-    `judged`: the agent's hook has read this text already.
+    `judged`: the agent's hook has read this text already. `lane` REVIEWER: on the throwaway layer of the session.
     """
     known_engine(engine)
-    review = _reviews(mode, lane)
+    _refuse_safe(mode)
     env = compose.process_environment()
     cwd = compose.process_cwd()
     fence = compose.fence_for(flags, env, root or cwd)
     outer = session.nested_name(env)
     own = outer or (session.named(name) if name else _session(env))
     policy = session.with_session(fence.policy, own)
-    if review:
-        from ringfence.pipelines.review import read_only
-
-        policy = read_only(policy)
     fence = fence.with_policy(policy)
     program = shell or next((path for path in _SHELLS if access(path, 1)), "/bin/sh")
     text = command_text(words)
@@ -114,6 +118,22 @@ def start(
 
         complain("ringfence: NO FENCE around this shell: no workspace is named; give --workspace DIR")
     policy = prepare(policy, own, outer)
+    if lane is Lane.REVIEWER and policy.restricted:
+        from ringfence.pipelines.reviewer import start_reviewer
+
+        return start_reviewer(
+            fence,
+            policy,
+            Program([program, *words], utf8(inside)),
+            said or text,
+            cwd=cwd,
+            env=inside,
+            own="" if outer else own,
+            engine=engine,
+            files=files,
+            session="" if own.startswith("call-") else own,
+            sink=sink,
+        )
     return start_fenced(
         fence,
         policy,
@@ -128,14 +148,14 @@ def start(
     )
 
 
-def _reviews(mode: str, lane: str) -> bool:
-    """Whether this is the reviewer's shell. Raises UsageError for unknown words, and for a mode that has no shell."""
+def _refuse_safe(mode: str) -> None:
+    """Raises UsageError for a mode that has no shell, and for an unknown one."""
     try:
-        if Mode(mode) is Mode.SAFE:
-            raise UsageError("nothing was run: this session is in safe mode, which has no shell")
-        return Lane(lane) is Lane.REVIEWER
-    except ValueError as error:
-        raise UsageError(f"{error}", "--mode safe|power, --lane full|reviewer") from None
+        safe = Mode(mode) is Mode.SAFE
+    except ValueError:
+        raise UsageError(f"unknown mode {mode!r}", "one of: safe, power") from None
+    if safe:
+        raise UsageError("nothing was run: this session is in safe mode, which has no shell")
 
 
 def _session(env: dict[str, str]) -> str:

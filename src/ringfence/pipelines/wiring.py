@@ -1,4 +1,4 @@
-"""Our hook in an agent's transient files: the settings module that `install` uses writes the entry."""
+"""Our hook in a session's transient files: the settings module that `install` uses writes the entry."""
 
 from __future__ import annotations
 
@@ -6,57 +6,48 @@ import json
 from typing import Any
 
 from ringfence.agents import jsonedit
+from ringfence.agents.wiring import Site, Wiring, read_text
 from ringfence.errors import FenceError, NotEnforcedError
-from ringfence.pipelines.say import quote
-from ringfence.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ringfence.agents.registry import Row
+    from ringfence.agents.settings import Settings
 
 
-class Call(Record):
-    """How the hook is called: the interpreter, its words, and the program that stands as the agent's shell prefix."""
-
-    program: str
-    words: tuple[str, ...]
-    launcher: str
-
-
-def wired(row: Row, path: str, text: str, call: Call) -> str:
-    """`text` with our hook in it. Raises NotEnforcedError where this build cannot write the agent's hook."""
+def settings_of(row: Row) -> Settings:
+    """The agent's cold settings module. Raises NotEnforcedError where this build has none."""
+    name = f"ringfence.agents.{row.module}_settings"
     try:
-        settings = __import__(f"ringfence.agents.{row.module}_settings", fromlist=("install_text",))
-    except ModuleNotFoundError:
-        if row.module not in _WHOLE:
-            raise NotEnforcedError(
-                f"nothing was run: this build cannot wire the hook of {row.title}"
-            ) from None
-        return _whole(row, text, call)
-    made: str = settings.install_text(path, text, settings.Wiring(call.program, call.words, call.launcher))
+        made: Settings = __import__(name, fromlist=("NAME",))
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        raise NotEnforcedError(f"nothing was run: this build cannot wire the hook of {row.title}") from None
     return made
+
+
+def wired(row: Row, path: str, text: str, call: Wiring) -> str:
+    """`text` with our hook in it."""
+    return settings_of(row).install_text(path, text or None, call)
 
 
 def merged(path: str, text: str) -> str:
     """The user's own file at `path`, other bytes as they are, with the values of the JSON object `text` put into it;
     lists are added to. Raises FenceError for a file that is no JSON object."""
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            new = file.read()
-    except FileNotFoundError:
-        return text
-    except UnicodeDecodeError:
-        raise FenceError(f"{path} is not UTF-8 text", "mend it first; nothing was run") from None
-    if not new.strip():
+    new = read_text(path)
+    if new is None or not new.strip():
         return text
     try:
-        old, _ = jsonedit.parse(new)
+        old, _ = jsonedit.parse(new, comments=True)
     except jsonedit.JsonTextError as error:
         raise FenceError(f"{path} is not JSON: {error}", "mend it first; nothing was run") from None
+    if not isinstance(old, dict):
+        raise FenceError(f"{path} is no JSON object", "mend it first; nothing was run")
     for way, value in _leaves(json.loads(text)):
-        new = jsonedit.put(new, way, _joined(old, way, value))
+        new = jsonedit.put(new, way, _joined(old, way, value), comments=True)
     return new
 
 
@@ -77,29 +68,27 @@ def _joined(old: Any, way: tuple[str, ...], value: Any) -> Any:
     return [*had, *(item for item in value if item not in had)]
 
 
-# --- files of our own, in which nobody else's entries stand -----------------------------------------
+def refuse_off_switches(row: Row, workspace: str, env: Mapping[str, str]) -> None:
+    """Raises NotEnforcedError if a settings file that the session will read, or its environment, turns hooks off.
 
-# agent -> (events, time limit in the agent's unit, extra top-level keys)
-_WHOLE = {
-    "codex": (("PreToolUse", "PermissionRequest"), 20),
-    "gemini": (("BeforeTool",), 20_000),
-}
-
-
-def _whole(row: Row, text: str, call: Call) -> str:
-    value = json.loads(text)
-    events, limit = _WHOLE[row.module]
-    command = " ".join(map(quote, (call.program, *call.words)))
-    for event in events:
-        handler = {"type": "command", "command": command, "timeout": limit}
-        value.setdefault("hooks", {})[event] = [{"matcher": "*", "hooks": [handler]}]
-    return json.dumps(value, indent=2) + "\n"
+    `env` is what the agent will see, with the session's own settings folder in it.
+    """
+    settings = settings_of(row)
+    home = env.get("HOME", "")
+    found = list(settings.off_switches(Site("user", workspace, home, env)))
+    for path in settings.layers(workspace, home, env):
+        if settings.inspect(path).disabled:
+            found.append(f"{path} turns hooks off")
+    if found:
+        raise NotEnforcedError(
+            f"nothing was run: {row.title} would run no hook of ours: {'; '.join(found)}",
+            "take that switch out first",
+        )
 
 
 def trust(row: Row, workspace: str, env: Mapping[str, str]) -> None:
     """Have the agent trust exactly our hook, where it skips others in silence; `env` names the session's own settings
     folder. Raises NotEnforcedError if it does not."""
-    settings = __import__(f"ringfence.agents.{row.module}_settings", fromlist=("trust",))
-    for check in settings.trust(settings.Site("user", workspace, env.get("HOME", ""), env), False):
+    for check in settings_of(row).trust(Site("user", workspace, env.get("HOME", ""), env), False):
         if not check.ok:
             raise NotEnforcedError(f"nothing was run: {row.title} does not trust our hook: {check.detail}")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ringfence.model import HELPER_GUARD
 from ringfence.policy.gather import KNOWN_VARIABLES
-from ringfence.policy.guards import GUARDS, HELPER_IDS, PLACED, Hold
+from ringfence.policy.guards import GUARD_IDS, GUARDS, PLACED, Hold
 from ringfence.policy.schema import KEYS, TABLES, Key, Shape
 from ringfence.records import assert_never
 
@@ -86,8 +87,25 @@ _HELPERS = """\
 Programs outside that write on behalf of whoever reaches their socket (a container engine, a service manager, the
 session bus, a terminal multiplexer, another agent's daemon) are hidden from fenced programs by the mounts engine;
 Landlock alone cannot. `ringfence doctor` lists what it hid. Open a kind by its id, for example
-`unguard = ["helper-docker"]`; who may start containers can then write every file of the machine. Ids:
+`unguard = ["helper-docker"]`; who may start containers can then write every file of the machine.
 """
+
+HELPER_OPENS: dict[str, str] = {
+    "docker": "a container with any folder mounted, as root",
+    "podman": "a container with any folder mounted",
+    "containerd": "a container with any folder mounted, as root",
+    "machines": "a virtual machine or system container with any folder shared",
+    "service-manager": "a service started outside the fence",
+    "system-bus": "whatever a system service does for its callers",
+    "session-bus": "a service or desktop program started outside the fence",
+    "multiplexers": "typing into the user's other shells",
+    "terminals": "typing into the user's other terminals, or opening one that runs a command",
+    "editors": "code run by an editor outside the fence",
+    "display": "keystrokes sent to other windows, commands run by the window manager",
+    "nix": "anything, for a trusted user of the daemon",
+    "agents": "a command run by another agent's daemon",
+}
+"""What each kind would give a program that reached it; enforce/control_sockets.py says the same of the sockets."""
 
 _OPEN = """\
 What the guards do not see, so that nobody counts on it: guarded names below a *nested* folder that are
@@ -106,7 +124,8 @@ def markdown() -> str:
     parts += ["## Tables\n", *(_table_keys(name) for name in TABLES)]
     parts += ["## Environment\n", ", ".join(f"`{name}`" for name in KNOWN_VARIABLES) + ".\n", _ENVIRONMENT]
     parts += [_TAIL, "## Guards\n", _GUARDS, _table(("id", "held", "paths", "why"), _guard_rows()), _OPEN]
-    parts += ["## Helpers\n", _HELPERS + ", ".join(f"`{name}`" for name in HELPER_IDS) + ".\n"]
+    helpers = ((f"`{HELPER_GUARD}{name}`", opens) for name, opens in HELPER_OPENS.items())
+    parts += ["## Helpers\n", _HELPERS, _table(("id", "who reaches it can have"), helpers)]
     return "\n".join(parts)
 
 
@@ -177,7 +196,7 @@ def _schema(key: Key) -> dict[str, Any]:
         case Shape.PATHS:
             return {"type": "array", "items": _TEXT}
         case Shape.IDS:
-            return {"type": "array", "items": {"enum": [guard.id for guard in (*GUARDS, *PLACED)]}}
+            return {"type": "array", "items": {"enum": list(GUARD_IDS)}}
         case Shape.TABLES:
             fields = TABLES[key.name]
             entry = {

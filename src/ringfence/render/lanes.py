@@ -110,10 +110,12 @@ class Estate(Record):
 
     `base` is its settings folder below the user's home, or the value of `base_var` with `base_tail` behind. It is never
     writable as a whole: it holds credentials and settings that run code. Where the agent cannot live with that, `moved`
-    gives it a private folder of links instead (`inner` below the private home that `base_var` is pointed at; with
-    `siblings` its neighbours are linked too). `kept` are folders below `base` that stay writable and outlive the
-    session; `{slug}` in a name stands for the working directory as Claude Code writes it. `sealed` are names in the
-    private folder, or in a kept one, that stay read-only. `lost` says what that costs.
+    gives it a private folder of links instead: `inner` below the private home that `base_var` is pointed at; with
+    `siblings` its neighbours are linked too; with `fixed` that folder is read-only as well, and holds beforehand what
+    the agent would make.
+    `kept` are folders below `base` that stay writable and outlive the session; `{slug}` in a name stands for the
+    working directory as Claude Code writes it. `sealed` are names in the private folder, or in a kept one, that stay
+    read-only. `lost` says what that costs.
     """
 
     base: str
@@ -122,6 +124,7 @@ class Estate(Record):
     moved: bool = False
     inner: str = ""
     siblings: bool = False
+    fixed: bool = False
     kept: tuple[str, ...] = ()
     sealed: tuple[str, ...] = ()
     grants: tuple[Grant, ...] = ()
@@ -172,7 +175,11 @@ _REVIEW = (
     "You review and change nothing: edit tools are off, and no change to the workspace is kept, not from a command "
     "either. Say what should change instead of changing it."
 )
-_REVIEW_POWER = " Commands may re-run the project's own checks; their output belongs in $TMPDIR."
+_REVIEW_POWER = (
+    " Commands may run everything, the project's whole gate included: they write to a throwaway layer over the "
+    "workspace, which later commands of this session see and which is thrown away. Tools that read files may show the "
+    "real tree instead."
+)
 _WITHHELD = (
     "Power mode was asked for and {title} cannot hold it while a person attends, so this session works as in safe "
     "mode. "
@@ -228,7 +235,7 @@ def front_matter(fields: Mapping[str, str], text: str) -> str:
 
 
 def common(ask: Ask, *, fenced: bool, hook: str, shell: bool) -> list[Promise]:
-    """The promises that every agent makes. `hook` says how far the agent's hook reaches; "" for no hook at all."""
+    """The promises that every agent makes. `hook` says how far the agent's hook reaches into its sub-agents."""
     found = []
     if fenced:
         found.append(
@@ -247,17 +254,18 @@ def common(ask: Ask, *, fenced: bool, hook: str, shell: bool) -> list[Promise]:
         )
     if ask.lane is Lane.REVIEWER:
         if fenced:
-            why = "the workspace is read-only for the whole process; build output has $TMPDIR"
+            why = "the whole process writes to a throwaway layer; where none can be built, the workspace is read-only"
             found.append(Promise("the workspace is not changed", Held.KERNEL, why))
         else:
-            why = "edit tools are denied before they run; commands see a read-only workspace, which the kernel holds"
+            why = (
+                "edit tools are denied before they run; commands write to the session's throwaway layer, which the "
+                "kernel holds"
+            )
             found.append(Promise("the workspace is not changed", Held.HOOK, why))
-    why = hook or "this agent has no hook of ours"
-    if fenced:
-        why += "; the engine holds them with the rest of the process"
-    found.append(
-        Promise("sub-agents and children share mode and lane", Held.KERNEL if fenced else Held.HOOK, why)
-    )
+    # The engine holds what they may write; that they have no shell rests on our seeing their calls.
+    rests = ask.mode is Mode.SAFE or not fenced
+    held = Held.HOOK if rests else Held.KERNEL
+    found.append(Promise("sub-agents and children share mode and lane", held, hook))
     if fenced:
         why = "they start inside the fence, as everything the agent starts does"
         found.append(Promise("background workers and MCP servers are fenced", Held.KERNEL, why))

@@ -32,7 +32,7 @@ LAUNCHER = "ringfence.pipelines.claude_shell"
 TRUSTS = False
 CHECK: tuple[str, ...] = ()
 ENUMS: tuple[str, ...] = ("--permission-mode", "--system-prompt-snapshot")
-SHELLS = ("Bash", "PowerShell", "Monitor", "REPL")
+SHELLS = ("Bash", "PowerShell", "Monitor")  # a name that it does not know, as REPL, it complains about
 EDITS = ("Edit", "Write", "NotebookEdit")
 
 ESTATE = Estate(

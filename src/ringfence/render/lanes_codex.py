@@ -79,6 +79,7 @@ def render(ask: Ask, at: Places) -> Rendering:
     text = prompt(TITLE, ask, shell=not safe)
     # Without it the terminal screen talks to a server that runs outside the fence.
     flags = ["--no-daemon", "-c", f'sandbox_mode="{sandbox}"', "-c", f'approval_policy="{approval}"']
+    flags += ["-c", "features.hooks=true"]
     if safe:
         flags += ["--disable", "shell_tool"]
     flags += ["-c", f"developer_instructions={json.dumps(text)}"]

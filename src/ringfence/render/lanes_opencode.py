@@ -41,13 +41,14 @@ ESTATE = Estate(
     moved=True,
     inner="opencode",
     siblings=True,
+    fixed=True,
     grants=(
         # What stands under the sealed names is run or trusted by sessions outside the fence.
         Grant("XDG_DATA_HOME", ".local/share", "opencode", ("auth.json", "mcp-auth.json", "bin", "snapshot")),
         Grant("XDG_STATE_HOME", ".local/state", "opencode"),
     ),
-    lost="OpenCode works on a private copy of its settings folder, and without snapshots: sessions are kept; logins "
-    "are not changed, and `undo` does not bring files back",
+    lost="OpenCode sees its settings folder read-only and makes no snapshots: sessions are kept; logins are not "
+    "changed, and `undo` does not bring files back",
 )
 
 _TABLE = "the table sets it: choose with --mode, --lane, --attended and --unattended"
@@ -79,7 +80,12 @@ def render(ask: Ask, at: Places) -> Rendering:
     if at.fenced:
         config["snapshot"] = False
         config["autoupdate"] = False
-    files = (File("prompt.md", text + "\n"), File(PLUGIN, "", hooked=True))
+    # It writes this file where it is missing, and ends if it cannot; into a folder that it may not write it installs no
+    # packages, which without a network takes over a minute.
+    ignore = File(
+        ".gitignore", "node_modules\npackage.json\npackage-lock.json\nbun.lock\n.gitignore\n", at_home=True
+    )
+    files = (File("prompt.md", text + "\n"), File(PLUGIN, "", hooked=True), ignore)
     return Rendering(
         (),
         (("OPENCODE_CONFIG_CONTENT", json.dumps(config)),),
@@ -141,5 +147,9 @@ def _promises(ask: Ask, at: Places) -> tuple[Promise, ...]:
     why += (
         "the engine holds the session all the same" if at.fenced else "`ringfence status opencode` tries it"
     )
-    found.append(Promise("the plugin is loaded", Held.KERNEL if at.fenced else Held.NONE, why))
+    found.append(
+        Promise(
+            "a session whose plugin does not load is fenced", Held.KERNEL if at.fenced else Held.NONE, why
+        )
+    )
     return tuple(found)
