@@ -253,7 +253,7 @@ def test_literals(text, wanted):
 def database(tmp_path, name):
     """The rows that OpenCode 1.18.33 wrote, in tables with the columns that are read."""
     path = tmp_path / "opencode.db"
-    tables = json.loads((DATA / f"{name}.json").read_text())
+    tables = json.loads((DATA / f"{name}-rows.json").read_text())
     base = sqlite3.connect(path)
     base.execute("CREATE TABLE session (id TEXT, parent_id TEXT, directory TEXT)")
     base.execute("CREATE TABLE message (id TEXT, session_id TEXT, data TEXT)")
