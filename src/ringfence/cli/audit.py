@@ -229,4 +229,6 @@ def write(
         sink.finish(writer.tail(summary), writer.head(summary) if writer.late else "")
     if not complete:
         return INTERRUPTED
+    if summary.skipped and not summary.judged:
+        return EXIT_REFUSED  # files were named, and nothing in them was judged: that is no "all allowed"
     return EXIT_OK if summary.allowed == summary.judged and not summary.malformed else EXIT_REFUSED
