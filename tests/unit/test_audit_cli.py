@@ -86,6 +86,15 @@ def test_usage_errors(product, more):
     assert done.complaint
 
 
+def test_a_folder_in_which_nothing_was_judged_is_not_all_allowed(product):
+    product.write("in/notes.txt", "some words\n")
+    done = product.run(*words(product, product.path("in")))
+    assert done.status == 1
+    assert "notes.txt" in done.complaint
+    product.write("in/a.jsonl", '{"path": "a"}\n')
+    assert product.run(*words(product, product.path("in"))).status == 0
+
+
 def test_formats_are_listed(product):
     done = product.run("audit", "--formats")
     assert done.status == 0

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from ringfence import Fence
+from ringfence.audit import judge
 from ringfence.proposals import CallProposal, CommandProposal, Malformed, tool_of
 from ringfence.readers.claude_transcript import read_claude
 from ringfence.readers.codex_transcript import read_codex
@@ -129,6 +131,21 @@ def test_claude_sub_agents_and_moved_folders():
     assert found.note == "by a sub-agent"
 
 
+def test_claude_resumed_and_forked(tmp_path):
+    """One session, gone on with in its file (--continue), then forked into a second file that repeats the first."""
+    resumed, forked = raw("claude-resumed"), raw("claude-forked")
+    first = [("Bash", "touch one"), ("Write", "/home/dev/outside/two"), ("Bash", "touch ../outside/three")]
+    assert calls(read_claude("resumed", [resumed], Options())) == first
+    assert calls(read_claude("forked", [forked], Options())) == [*first, ("Bash", "touch four")]
+    fence = Fence(tmp_path, env={}, cwd=tmp_path)
+    both = [*read_claude("resumed", [resumed], Options()), *read_claude("forked", [forked], Options())]
+    found = list(judge(both, fence))
+    assert [(f.record.source, tool_of(f.record)) for f in found] == [
+        *(("resumed", row) for row in first),
+        ("forked", ("Bash", "touch four")),
+    ]
+
+
 def test_gemini_document():
     messages = [{"type": "user", "content": "I'm currently working in the directory: /p\nx"}]
     messages += [{"type": "gemini", "toolCalls": [{"id": "1", "name": "read_file", "args": {"path": "a"}}]}]
@@ -236,7 +253,7 @@ def test_literals(text, wanted):
 def database(tmp_path, name):
     """The rows that OpenCode 1.18.33 wrote, in tables with the columns that are read."""
     path = tmp_path / "opencode.db"
-    tables = json.loads((DATA / f"{name}.json").read_text())
+    tables = json.loads((DATA / f"{name}-rows.json").read_text())
     base = sqlite3.connect(path)
     base.execute("CREATE TABLE session (id TEXT, parent_id TEXT, directory TEXT)")
     base.execute("CREATE TABLE message (id TEXT, session_id TEXT, data TEXT)")

@@ -158,6 +158,36 @@ def test_envelope():
     ]
 
 
+def test_envelopes_as_the_widest_reader_takes_them():
+    text = b"***begin patch\n***Add File:a\n+x\n  ***  UPDATE FILE : b \n***Move to:../c\n***End Patch\n"
+    assert detect(text) == "apply-patch"
+    assert uses(read_envelope("x", [text], OPTIONS)) == [
+        (2, "create", "a"),
+        (4, "write", "b"),
+        (5, "rename", "b"),
+        (5, "create", "../c"),
+    ]
+
+
+@pytest.mark.parametrize("name", ["a", "src/b c", "../d"])
+def test_envelopes_and_the_decoder_of_the_agents_name_the_same(name):
+    from ringfence.agents.patches import patch_uses
+
+    text = f"*** Begin Patch\n*** Add File: {name}\n+x\n*** Update File: u\n*** Move to: {name}2\n*** Delete File: {name}3\n*** End Patch\n"
+    ours = {r.path for r in read_envelope("x", [text.encode()], OPTIONS)}
+    assert ours == {use.path for use in patch_uses("codex", "apply_patch", text)}
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name():
+    data = b"\xef\xbb\xbf/etc/x\n\xef\xbb\xbfb\n"
+    for size in (1, 2, 100):
+        assert uses(lines.read_lines("x", split(data, size), OPTIONS)) == [
+            (1, "write", "/etc/x"),
+            (2, "write", "\ufeffb"),
+        ]
+    assert uses(read_jsonlines("x", [b'\xef\xbb\xbf{"path": "a"}'], OPTIONS)) == [(1, "write", "a")]
+
+
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [

@@ -175,10 +175,10 @@ def _run(
 
     with Progress(size_of(inputs)) as progress:
         findings = judge(read(inputs, options, named, told, progress.bytes), fence)
-        return write(findings, tally, writer_of(output), everything, weaker, progress.step)
+        return write(findings, tally, writer_of(output, weaker), everything, weaker, progress.step)
 
 
-def writer_of(output: str) -> Writer:
+def writer_of(output: str, weaker: str = "") -> Writer:
     """The writer behind a word of --output."""
     from ringfence import __version__
     from ringfence.cli.output import Out
@@ -187,12 +187,12 @@ def writer_of(output: str) -> Writer:
     from ringfence.render.sarif import Sarif
 
     if output == "jsonl":
-        return Lines()
+        return Lines(weaker)
     if output == "sarif":
-        return Sarif(__version__)
+        return Sarif(__version__, weaker)
     if output == "junit":
         return JUnit()
-    return Table(Out(False).paint)
+    return Table(Out(False).paint, weaker)
 
 
 def write(
@@ -229,4 +229,6 @@ def write(
         sink.finish(writer.tail(summary), writer.head(summary) if writer.late else "")
     if not complete:
         return INTERRUPTED
+    if summary.skipped and not summary.judged:
+        return EXIT_REFUSED  # files were named, and nothing in them was judged: that is no "all allowed"
     return EXIT_OK if summary.allowed == summary.judged and not summary.malformed else EXIT_REFUSED

@@ -28,8 +28,18 @@ def pieces(blocks: Iterable[bytes], mark: bytes, limit: int = MAX_RECORD) -> Ite
     """Lists of whole texts, in order, `mark` (one byte) taken off; a TooLong stands alone.
 
     The last text counts whether or not `mark` stands behind it. Lists and not single texts: a million short lines
-    cost a list each block, not a generator step each line.
+    cost a list each block, not a generator step each line. A byte order mark before the first line is none of it.
     """
+    found = _pieces(blocks, mark, limit)
+    for piece in found:
+        if mark == b"\n" and isinstance(piece, list) and piece[0].startswith("\ufeff"):
+            piece[0] = piece[0][1:]
+        yield piece
+        break
+    yield from found
+
+
+def _pieces(blocks: Iterable[bytes], mark: bytes, limit: int = MAX_RECORD) -> Iterator[list[str] | TooLong]:
     rest = b""
     skipped = 0
     for block in blocks:

@@ -1,7 +1,7 @@
 """apply-patch envelopes (`*** Begin Patch` … `*** End Patch`), as Codex and others edit files.
 
-Source: Codex 0.171.0, codex-rs/apply-patch: a header is a line that starts with `*** `, blanks around it ignored; lines
-of content start with `+`, `-`, a blank or `@@`. Several may stand in one text, and a shell heredoc around them.
+Sources: Codex 0.171.0, codex-rs/apply-patch (a header begins with `*** `, blanks around it ignored); OpenCode 1.18.33
+(no blank needed). Several envelopes may stand in one text, and a shell heredoc around them.
 """
 
 from __future__ import annotations
@@ -17,18 +17,25 @@ if TYPE_CHECKING:
     from ringfence.proposals import Proposal
     from ringfence.readers.options import Options
 
-BEGIN, END = "*** Begin Patch", "*** End Patch"
-_VERBS: Mapping[str, Op] = {
-    "*** Add File: ": Op.CREATE,
-    "*** Update File: ": Op.WRITE,
-    "*** Delete File: ": Op.DELETE,
-}
-_MOVE = "*** Move to: "
-_SILENT = ("*** End of File", "*** Environment ID: ")
+BEGIN, END = "begin patch", "end patch"
+_MARK = "***"
+_VERBS: Mapping[str, Op] = {"add file:": Op.CREATE, "update file:": Op.WRITE, "delete file:": Op.DELETE}
+_MOVE = "move to:"
+_SILENT = ("end of file", "environment id:")
+
+
+def begins(line: str) -> bool:
+    """Whether a line begins an envelope, for the widest of its readers."""
+    bare = line.strip()
+    return bare.startswith(_MARK) and bare[len(_MARK) :].strip().lower() == BEGIN
 
 
 class Headers:
-    """The headers of one text, line by line. `open_`: an envelope has begun and not ended."""
+    """The headers of one text, line by line. `open_`: an envelope has begun and not ended.
+
+    As wide as the widest reader, in step with the agents' own decoder (agents/patches.py): blanks and case do not
+    hide a header, nor does a missing blank behind the stars or the colon.
+    """
 
     __slots__ = ("_updated", "open_")
 
@@ -38,34 +45,35 @@ class Headers:
 
     def take(self, line: str) -> tuple[tuple[tuple[Op, str], ...], str]:
         """((op, name) for each thing this line would do, what is wrong with it or "")."""
-        if line[:1] in {"+", "-", " ", "@"} and not (line[:1] == " " and line.lstrip().startswith("*** ")):
-            return (), ""
         bare = line.strip()
-        if bare == BEGIN:
+        if not bare.startswith(_MARK):
+            return (), ""
+        words = bare[len(_MARK) :]
+        said = words.strip().lower()
+        if said == BEGIN:
             self.open_, self._updated = True, ""
             return (), ""
-        if bare == END:
+        if said == END:
             was, self.open_ = self.open_, False
             return (), "" if was else "the end of a patch that did not begin"
-        if not bare.startswith("*** "):
-            return (), ""
-        return self._header(bare)
+        head, colon, rest = words.partition(":")
+        return self._header(head.strip().lower() + colon, rest.strip(), line)
 
-    def _header(self, bare: str) -> tuple[tuple[tuple[Op, str], ...], str]:
-        for lead, op in _VERBS.items():
-            if bare.startswith(lead):
-                name = bare[len(lead) :].strip()
+    def _header(self, key: str, name: str, line: str) -> tuple[tuple[tuple[Op, str], ...], str]:
+        op = _VERBS.get(key)
+        if op is not None or key == _MOVE:
+            if not name:
+                return (), "a file header without a name"
+            if op is not None:
                 self._updated = name if op is Op.WRITE else ""
                 return ((op, name),), "" if self.open_ else "a file header outside of a patch"
-        if bare.startswith(_MOVE):
             old, self._updated = self._updated, ""
-            name = bare[len(_MOVE) :].strip()
             if not old:
                 return ((Op.CREATE, name),), "a move of no file"
             return ((Op.RENAME, old), (Op.CREATE, name)), ""
-        if not self.open_ or bare.startswith(_SILENT):
-            return (), ""
-        return (), f"a patch header that is not known: {bare[:60]!r}"
+        if not self.open_ or key.startswith(_SILENT) or not line.startswith(_MARK):
+            return (), ""  # a changed line may begin with stars behind its blank
+        return (), f"a patch header that is not known: {line[:60]!r}"
 
 
 def read_envelope(source: str, blocks: Iterable[bytes], options: Options) -> Iterator[Proposal]:
@@ -82,4 +90,4 @@ def read_envelope(source: str, blocks: Iterable[bytes], options: Options) -> Ite
         if wrong:
             yield Malformed(source, number, wrong)
     if headers.open_:
-        yield Malformed(source, number, f"the patch has no {END!r}: it may be cut short")
+        yield Malformed(source, number, "the patch has no end: it may be cut short")

@@ -6,7 +6,7 @@ from ringfence.readers import archive, listing
 from ringfence.readers.claude_transcript import read_claude
 from ringfence.readers.codex_transcript import read_codex
 from ringfence.readers.diff import read_diff
-from ringfence.readers.envelope import BEGIN, read_envelope
+from ringfence.readers.envelope import begins, read_envelope
 from ringfence.readers.gemini_transcript import read_gemini, read_gemini_document
 from ringfence.readers.jsonlines import is_payload, load, read_document, read_jsonlines
 from ringfence.readers.lines import read_lines, read_nul
@@ -96,7 +96,7 @@ def detect(head: bytes) -> str:
         found = _json(first, text, len(head) >= HEAD)
         if found:
             return found
-    if any(line.strip() == BEGIN for line in lines):
+    if any(map(begins, lines)):
         return "apply-patch"
     if _is_diff(lines):
         return "diff"

@@ -48,12 +48,13 @@ _LONGEST = 160  # characters of a command in the table; --output jsonl has it wh
 
 
 class Table:
-    """For people: three lines for a refusal, one for what is allowed, then totals."""
+    """For people: three lines for a refusal, one for what is allowed, then totals. `weaker`: as of Summary."""
 
     late = False
 
-    def __init__(self, paint: Callable[[str, str], str] = plain) -> None:
+    def __init__(self, paint: Callable[[str, str], str] = plain, weaker: str = "") -> None:
         self._paint = paint
+        self._mark = paint(" WEAK", "yellow") if weaker else ""
 
     def head(self, summary: Summary | None) -> str:
         del summary
@@ -68,9 +69,8 @@ class Table:
             text = text[:_LONGEST] + "…"
         lands = f"  ->  {shown(decision.path)}" if decision.path and decision.path != asked(record) else ""
         word = verdict_word(decision.verdict, self._paint).rstrip()
-        lines = [
-            f"{place(record)}: {word} {decision.op} {text}{lands}  {self._paint(f'[{decision.code}]', 'dim')}"
-        ]
+        code = self._paint(f"[{decision.code}]", "dim") + self._mark
+        lines = [f"{place(record)}: {word} {decision.op} {text}{lands}  {code}"]
         if decision.verdict is not Verdict.ALLOW:
             lines.append(f"    why:  {decision.message}")
             if record.note if not isinstance(record, LoggedDecision) else "":
@@ -106,16 +106,22 @@ def sentence(summary: Summary) -> str:
 
 
 class Lines:
-    """For programs: an object for each finding, one more of type "summary" at the end. Fields are only ever added."""
+    """For programs: an object for each finding, one more of type "summary" at the end. Fields are only ever added.
+
+    Every finding of a weaker audit says so itself, since lines are taken apart.
+    """
 
     late = False
+
+    def __init__(self, weaker: str = "") -> None:
+        self._weaker = {"weaker": weaker} if weaker else {}
 
     def head(self, summary: Summary | None) -> str:
         del summary
         return ""
 
     def finding(self, finding: Finding) -> str:
-        return json.dumps(finding_json(finding), ensure_ascii=True) + "\n"
+        return json.dumps({**finding_json(finding), **self._weaker}, ensure_ascii=True) + "\n"
 
     def tail(self, summary: Summary) -> str:
         value = {"type": "summary", "version": 1, **summary._asdict()}

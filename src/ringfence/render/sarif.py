@@ -26,8 +26,9 @@ class Sarif:
 
     late = False
 
-    def __init__(self, version: str) -> None:
+    def __init__(self, version: str, weaker: str = "") -> None:
         self._version = version
+        self._weaker: dict[str, object] = {"weaker": weaker} if weaker else {}
         self._rules: dict[str, str] = {}
         self._first = True
 
@@ -54,6 +55,7 @@ class Sarif:
                 "op": str(decision.op),
                 "path": decision.path,
                 "rule": str(decision.rule),
+                **self._weaker,
             },
         )
 
