@@ -62,6 +62,8 @@ def both(product, who, script, *, pair):
 def test_a_generated_script_does_the_same_with_keep_and_nothing_without(product, who, part):
     changed = 0
     for seed in range(part * 300 // SLICES, (part + 1) * 300 // SLICES):
+        if who.is_root and seed % 4:
+            continue  # an ordinary user plays all of them
         script = layer_ops.generate(seed)
         player, wanted = both(product, who, script, pair=False)
         before = layer_ops.snapshot(product.ws)
@@ -77,7 +79,7 @@ def test_a_generated_script_does_the_same_with_keep_and_nothing_without(product,
         assert layer_ops.lasting(layer_ops.snapshot(product.ws)) == layer_ops.lasting(wanted), (seed, script)
         assert all(change["applied"] for change in said["changes"]), script
         changed += bool(said["changes"])
-    assert changed > 10  # scripts that do nothing prove nothing
+    assert changed > 4  # scripts that do nothing prove nothing
 
 
 @pytest.mark.parametrize("part", range(4))

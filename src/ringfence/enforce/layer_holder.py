@@ -13,7 +13,6 @@ import sys
 
 from ringfence.enforce import mounts as engine
 from ringfence.enforce.mounts_apply import Built, build
-from ringfence.enforce.mounts_trees import fix
 from ringfence.enforce.report import decode, encode
 from ringfence.errors import EXIT_BUG, KernelCallError
 from ringfence.kernel import mounts, namespaces, notify, processes, signals
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
     from ringfence.model import Capabilities, Confinement, EnforcementReport
 
 _ECHILD = 10
+_ST_RDONLY = 1
+_FORMAT, _FOLDER = 0o170000, 0o040000
 
 
 class Held(Record):
@@ -170,7 +171,7 @@ def join(
     for path in joining.files:
         _open_file(path)
     for path in joining.fixed:
-        fix(path, gone)
+        _fix(path, gone)
     for path in joining.hidden:
         _hide(path, gone)
     try:
@@ -198,35 +199,51 @@ def _open_file(path: str) -> None:
     """Make one existing file writable, by a mount of itself over itself."""
     descriptor = mounts.open_path(path)
     try:
-        if not posix.statvfs(f"/proc/self/fd/{descriptor}").f_flag & 1:  # ST_RDONLY
+        if not posix.statvfs(f"/proc/self/fd/{descriptor}").f_flag & _ST_RDONLY:
             return
-        tree = mounts.clone_tree(descriptor, path)
-        mounts.loosen_tree(tree, mounts.RDONLY, path)
-        mounts.attach(tree, descriptor, path)
-        posix.close(tree)
+        mounts.bind(descriptor, descriptor, path)
     finally:
         posix.close(descriptor)
+    again = mounts.open_path(path)
+    try:
+        mounts.loosen_tree(again, mounts.RDONLY, path)
+    finally:
+        posix.close(again)
+
+
+def _fix(path: str, gone: list[str]) -> None:
+    """Make a place read-only where it stands; its parents can be renamed, unlike those of the first call's places."""
+    descriptor = _found(path, gone)
+    if descriptor < 0:
+        return
+    mounts.bind(descriptor, descriptor, path)
+    posix.close(descriptor)
+    again = mounts.open_path(path)
+    mounts.restrict_tree(again, mounts.RDONLY, path)
+    posix.close(again)
 
 
 def _hide(path: str, gone: list[str]) -> None:
     """Cover a place with something empty: a folder without rights, or the null device."""
+    descriptor = _found(path, gone)
+    if descriptor < 0:
+        return
+    if posix.fstat(descriptor).st_mode & _FORMAT == _FOLDER:
+        flags = mounts.RDONLY | mounts.NODEV
+        mounts.mount_new("tmpfs", "hidden", f"/proc/self/fd/{descriptor}", flags, "mode=0000,size=4096")
+    else:
+        null = mounts.open_path("/dev/null")
+        mounts.bind(null, descriptor, path)
+        posix.close(null)
+    posix.close(descriptor)
+
+
+def _found(path: str, gone: list[str]) -> int:
+    """A descriptor; -1 and a note in `gone` where there is nothing."""
     try:
-        descriptor = mounts.open_path(path)
+        return mounts.open_path(path)
     except KernelCallError as error:
         if not mounts.is_gone(error):
             raise
         gone.append(path)
-        return
-    try:
-        if posix.fstat(descriptor).st_mode & 0o170000 == 0o040000:
-            tree = mounts.new_filesystem(
-                "tmpfs", (("mode", "0000"), ("size", "4096")), mounts.RDONLY | mounts.NODEV
-            )
-        else:
-            null = mounts.open_path("/dev/null")
-            tree = mounts.clone_tree(null, "a mask")
-            posix.close(null)
-        mounts.attach(tree, descriptor, path)
-        posix.close(tree)
-    finally:
-        posix.close(descriptor)
+        return -1
