@@ -151,12 +151,11 @@ def mount_below(roots: tuple[str, ...]) -> str:
 def close(standing: Standing) -> None:
     """End the holder and whoever lives in the layer, and wait until all are gone. For a holder that is our child."""
     held = standing.held
-    if held.life >= 0:
-        posix.close(held.life)
+    processes.end_all(held.namespace, standing.layer.mark)
     try:
         posix.waitpid(held.pid, 0)
     except ChildProcessError:
-        pass
-    # The holder does the same; a program may have killed it.
-    processes.end_all(held.namespace, standing.layer.mark)
+        pass  # the caller left SIGCHLD ignored
+    if held.life >= 0:
+        posix.close(held.life)
     posix.close(held.top)
