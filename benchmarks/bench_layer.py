@@ -1,4 +1,4 @@
-"""What the throwaway layer costs: whole processes, a large file read through it, a call of a session, one attempt heard.
+"""What the throwaway layer costs: whole processes, a large file read through it, a session's call, an attempt heard.
 
 Run: `python benchmarks/bench_layer.py [GIGABYTES]` (default 5, from the page cache where it fits). Prints medians and
 ratios within one run, the runs interleaved.

@@ -26,6 +26,9 @@ def product(who):
     with users.open_folder(who) as base:
         made = product_of(who, base)
         yield made
+        deadline = time.monotonic() + 10
+        while leftovers(made) and time.monotonic() < deadline:
+            time.sleep(0.05)  # a holder that was killed just now needs a moment
         assert not leftovers(made)
 
 

@@ -49,8 +49,28 @@ class Held(Record):
     limited: bool
 
 
-def hold(found: engine.Survey, layer: Layer, attend: Callable[[str], None] | None = None) -> Held:
-    """Start the holder and wait until the view stands. Raises KernelCallError with the reason if it cannot.
+class Pending(Record):
+    """A holder that is building its view: `wait` for it."""
+
+    pid: int
+    told: int
+    life: int
+
+    def wait(self) -> Held:
+        """The layer that stands. Raises KernelCallError with the reason if it does not; the holder is gone then."""
+        try:
+            return _hear(self.pid, self.told, self.life)
+        except BaseException:
+            if self.life >= 0:
+                posix.close(self.life)
+            posix.waitpid(self.pid, 0)
+            raise
+        finally:
+            posix.close(self.told)
+
+
+def start(found: engine.Survey, layer: Layer, attend: Callable[[str], None] | None = None) -> Pending:
+    """Start the holder; it builds while the caller goes on. `wait` for it before anything joins.
 
     Without `attend` it lives until the caller closes `life` or dies, and then kills what lives in the namespace. With
     it, the holder cuts itself loose from caller and terminal, calls `attend(namespace)`, and ends when that returns.
@@ -70,14 +90,10 @@ def hold(found: engine.Survey, layer: Layer, attend: Callable[[str], None] | Non
             posix._exit(code)  # noqa: SLF001 - public as os._exit
     posix.close(tell)
     posix.close(wait)
-    try:
-        return _hear(pid, told, -1 if attend else life)
-    except BaseException:
-        posix.close(life)
-        posix.waitpid(pid, 0)
-        raise
-    finally:
-        posix.close(told)
+    if attend is None:
+        return Pending(pid, told, life)
+    posix.close(life)
+    return Pending(pid, told, -1)
 
 
 def _hear(pid: int, told: int, life: int) -> Held:
