@@ -8,6 +8,7 @@ LIMITS = {
     "hook, file tool": 1.6,
     "hook, shell tool (text read)": 3.0,
     "run -- true, landlock": 2.2,
+    "try -- true": 3.0,
     "shell -c : (text read too), landlock": 2.8,
 }
 

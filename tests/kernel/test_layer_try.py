@@ -431,6 +431,21 @@ def test_a_kernel_without_unprivileged_overlays_runs_nothing(product, who, hidde
     assert not os.path.exists(f"{product.ws}/ran")
 
 
+def test_where_nobody_can_listen_it_says_so(product, who):
+    script = os.path.join(who.checkout, "scripts/fake_enosys.py")
+    for options, status in (([], 3), (["--no-attempts"], 0)):
+        words = product.words(
+            "try", *options, "--workspace", product.ws, "--", "/bin/sh", "-c", "echo a > f; echo ran"
+        )
+        done = subprocess.run(
+            [who.python, "-I", script, "--hide", "pidfd_getfd", "--", *words],
+            cwd=product.ws, env=product.env, capture_output=True, text=True, timeout=TIMEOUT, **product.popen,
+        )  # fmt: skip
+        assert done.returncode == status, done
+        assert ("ran" in done.stdout.split()) == (status == 0)
+        assert ("--no-attempts" in done.stderr) == (status == 3)
+
+
 def test_inside_a_fence_it_runs_nothing(product):
     inner = product.words("try", "--workspace", product.ws, "--", "true")
     done = product.run("run", "--workspace", product.ws, "--", *inner)
