@@ -9,6 +9,7 @@ LIMITS = {
     "hook, shell tool (text read)": 3.0,
     "run -- true, landlock": 2.2,
     "run -- true, mounts": 2.2,
+    "try -- true": 3.0,
     "shell -c : (text read too), landlock": 2.8,
 }
 

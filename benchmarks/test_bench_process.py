@@ -74,6 +74,7 @@ COMMANDS = {
         [START, "run", "--engine", "mounts", "--workspace", ws, "--", "true"],
         b"",
     ),
+    "try -- true": lambda ws: ([START, "try", "--workspace", ws, "--", "true"], b""),
     "shell -c : (text read too), landlock": lambda ws: (
         [START, "shell", "--engine", "landlock", "--workspace", ws, "-c", ":"],
         b"",

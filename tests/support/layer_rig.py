@@ -98,3 +98,36 @@ def inhabitants(product):
         if any(needle in line and b" - overlay ringfence-layer" in line for line in table.splitlines()):
             found.append(f"process {pid}")
     return found
+
+
+_REVIEW = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from ringfence.errors import FenceError
+from ringfence.pipelines import review
+from ringfence.policy.asked import Flags
+from ringfence.render.changes import change_json
+verb, session, workspace = sys.argv[2:5]
+try:
+    if verb == "drop":
+        made = [list(row) for row in review.dropped(session)]
+    elif verb == "list":
+        made = [one._asdict() for one in review.listed()]
+    else:
+        shown = review.shown(Flags((workspace,)), session, with_diff=True)
+        made = [{"changes": [change_json(c) for c in one.changes], "diff": one.diff} for one in shown]
+except FenceError as error:
+    print(error, file=sys.stderr)
+    sys.exit(error.exit_code)
+print(json.dumps(made))
+"""
+
+
+def review(product, who, verb, session=""):
+    """(status, value): the pipeline behind `ringfence review`; an account's own interpreter may have no click."""
+    words = [who.python, "-I", "-c", _REVIEW, os.path.join(who.checkout, "src"), verb, session, product.ws]
+    done = subprocess.run(
+        words, cwd=product.ws, env=product.env, capture_output=True, text=True, **product.popen
+    )
+    assert done.returncode in (0, 2), done
+    return done.returncode, json.loads(done.stdout) if done.stdout else done.stderr

@@ -13,7 +13,6 @@ import sys
 
 from ringfence.enforce import mounts as engine
 from ringfence.enforce.mounts_apply import Built, build
-from ringfence.enforce.mounts_trees import fix
 from ringfence.enforce.report import decode, encode
 from ringfence.errors import EXIT_BUG, KernelCallError
 from ringfence.kernel import mounts, namespaces, notify, processes, signals
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
     from ringfence.model import Capabilities, Confinement, EnforcementReport
 
 _ECHILD = 10
+_ST_RDONLY = 1
+_FORMAT, _FOLDER = 0o170000, 0o040000
 
 
 class Held(Record):
@@ -48,8 +49,28 @@ class Held(Record):
     limited: bool
 
 
-def hold(found: engine.Survey, layer: Layer, attend: Callable[[str], None] | None = None) -> Held:
-    """Start the holder and wait until the view stands. Raises KernelCallError with the reason if it cannot.
+class Pending(Record):
+    """A holder that is building its view: `wait` for it."""
+
+    pid: int
+    told: int
+    life: int
+
+    def wait(self) -> Held:
+        """The layer that stands. Raises KernelCallError with the reason if it does not; the holder is gone then."""
+        try:
+            return _hear(self.pid, self.told, self.life)
+        except BaseException:
+            if self.life >= 0:
+                posix.close(self.life)
+            posix.waitpid(self.pid, 0)
+            raise
+        finally:
+            posix.close(self.told)
+
+
+def start(found: engine.Survey, layer: Layer, attend: Callable[[str], None] | None = None) -> Pending:
+    """Start the holder; it builds while the caller goes on. `wait` for it before anything joins.
 
     Without `attend` it lives until the caller closes `life` or dies, and then kills what lives in the namespace. With
     it, the holder cuts itself loose from caller and terminal, calls `attend(namespace)`, and ends when that returns.
@@ -69,14 +90,10 @@ def hold(found: engine.Survey, layer: Layer, attend: Callable[[str], None] | Non
             posix._exit(code)  # noqa: SLF001 - public as os._exit
     posix.close(tell)
     posix.close(wait)
-    try:
-        return _hear(pid, told, -1 if attend else life)
-    except BaseException:
-        posix.close(life)
-        posix.waitpid(pid, 0)
-        raise
-    finally:
-        posix.close(told)
+    if attend is None:
+        return Pending(pid, told, life)
+    posix.close(life)
+    return Pending(pid, told, -1)
 
 
 def _hear(pid: int, told: int, life: int) -> Held:
@@ -170,7 +187,7 @@ def join(
     for path in joining.files:
         _open_file(path)
     for path in joining.fixed:
-        fix(path, gone)
+        _fix(path, gone)
     for path in joining.hidden:
         _hide(path, gone)
     try:
@@ -198,35 +215,51 @@ def _open_file(path: str) -> None:
     """Make one existing file writable, by a mount of itself over itself."""
     descriptor = mounts.open_path(path)
     try:
-        if not posix.statvfs(f"/proc/self/fd/{descriptor}").f_flag & 1:  # ST_RDONLY
+        if not posix.statvfs(f"/proc/self/fd/{descriptor}").f_flag & _ST_RDONLY:
             return
-        tree = mounts.clone_tree(descriptor, path)
-        mounts.loosen_tree(tree, mounts.RDONLY, path)
-        mounts.attach(tree, descriptor, path)
-        posix.close(tree)
+        mounts.bind(descriptor, descriptor, path)
     finally:
         posix.close(descriptor)
+    again = mounts.open_path(path)
+    try:
+        mounts.loosen_tree(again, mounts.RDONLY, path)
+    finally:
+        posix.close(again)
+
+
+def _fix(path: str, gone: list[str]) -> None:
+    """Make a place read-only where it stands; its parents can be renamed, unlike those of the first call's places."""
+    descriptor = _found(path, gone)
+    if descriptor < 0:
+        return
+    mounts.bind(descriptor, descriptor, path)
+    posix.close(descriptor)
+    again = mounts.open_path(path)
+    mounts.restrict_tree(again, mounts.RDONLY, path)
+    posix.close(again)
 
 
 def _hide(path: str, gone: list[str]) -> None:
     """Cover a place with something empty: a folder without rights, or the null device."""
+    descriptor = _found(path, gone)
+    if descriptor < 0:
+        return
+    if posix.fstat(descriptor).st_mode & _FORMAT == _FOLDER:
+        flags = mounts.RDONLY | mounts.NODEV
+        mounts.mount_new("tmpfs", "hidden", f"/proc/self/fd/{descriptor}", flags, "mode=0000,size=4096")
+    else:
+        null = mounts.open_path("/dev/null")
+        mounts.bind(null, descriptor, path)
+        posix.close(null)
+    posix.close(descriptor)
+
+
+def _found(path: str, gone: list[str]) -> int:
+    """A descriptor; -1 and a note in `gone` where there is nothing."""
     try:
-        descriptor = mounts.open_path(path)
+        return mounts.open_path(path)
     except KernelCallError as error:
         if not mounts.is_gone(error):
             raise
         gone.append(path)
-        return
-    try:
-        if posix.fstat(descriptor).st_mode & 0o170000 == 0o040000:
-            tree = mounts.new_filesystem(
-                "tmpfs", (("mode", "0000"), ("size", "4096")), mounts.RDONLY | mounts.NODEV
-            )
-        else:
-            null = mounts.open_path("/dev/null")
-            tree = mounts.clone_tree(null, "a mask")
-            posix.close(null)
-        mounts.attach(tree, descriptor, path)
-        posix.close(tree)
-    finally:
-        posix.close(descriptor)
+        return -1

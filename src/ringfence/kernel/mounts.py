@@ -36,6 +36,7 @@ NODEV = 0x4
 NOEXEC = 0x8
 _MS_PRIVATE = 1 << 18
 _MS_REMOUNT = 32
+_MS_BIND, _MS_REC = 0x1000, 0x4000
 _FSOPEN_CLOEXEC = _FSMOUNT_CLOEXEC = 1
 _FSCONFIG_SET_FLAG, _FSCONFIG_SET_STRING, _FSCONFIG_CMD_CREATE = 0, 1, 6
 
@@ -139,6 +140,15 @@ def loosen_tree(tree: int, flags: int, what: str) -> None:
     attr = b"".join(word.to_bytes(8, sys.byteorder) for word in (0, flags, 0, 0))
     at = _AT_EMPTY_PATH
     libc.call("mount_setattr", tree, b"", at, attr, len(attr), doing=f"opening {what} for writing")
+
+
+def bind(source: int, target: int, what: str) -> None:
+    """Put what `source` is onto `target`, both descriptors: the classic call.
+
+    Where no mount namespace can be made any more (`limit_namespaces`) no detached tree can either.
+    """
+    names = (b"/proc/self/fd/%d" % source, b"/proc/self/fd/%d" % target)
+    libc.call("mount", *names, None, _MS_BIND | _MS_REC, None, doing=f"putting a mount onto {what}")
 
 
 def forget_names(where: str) -> None:

@@ -70,6 +70,21 @@ def end_all(namespace: str, mark: str, keep: int = 0) -> int:
     return len(killed)
 
 
+def end_one(pid: int, since: str) -> None:
+    """Kill this one process if it is still the one that was born then; not waited for."""
+    try:
+        handle = call("pidfd_open", pid, 0, doing=f"finding process {pid}")
+    except KernelCallError:
+        return
+    try:
+        if born(pid) == since:
+            call("pidfd_send_signal", handle, _SIGKILL, None, 0, doing=f"ending process {pid}")
+    except KernelCallError:
+        return
+    finally:
+        posix.close(handle)
+
+
 def take_descriptor(pid: int, number: int) -> int:
     """A copy of descriptor `number` of process `pid` (pidfd_getfd, Linux 5.6). Raises KernelCallError."""
     handle = call("pidfd_open", pid, 0, doing=f"finding process {pid}")

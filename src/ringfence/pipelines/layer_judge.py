@@ -90,7 +90,13 @@ class Judge:
         folder = known is not None and known.kind == "folder"
         site = Located(path, known is not None, folder, 1, 0, 0, sink=False, magic="")
         decision = judge(self._index, op, site)
-        if decision.verdict is not Verdict.ALLOW and self._is_template(path):
+        if decision.verdict is Verdict.ALLOW:
+            return decision
+        if folder and path.endswith("/.git") and op in (Op.CREATE, Op.METADATA):
+            # That guard is for the pointer file of a worktree; what lies in the folder has guards of its own.
+            why = "a repository's own folder"
+            return Decision(Verdict.ALLOW, "allow.repository", path, decision.rule, why, op)
+        if self._is_template(path):
             why = "git's own template in a repository made just now"
             return Decision(Verdict.ALLOW, "allow.new-repository", path, decision.rule, why, op)
         return decision

@@ -10,7 +10,7 @@ import posix
 
 from ringfence.enforce import launch as launcher
 from ringfence.enforce import mounts as engine
-from ringfence.enforce.layer_holder import Held, Joining, hold, join
+from ringfence.enforce.layer_holder import Held, Joining, join, start
 from ringfence.enforce.report import accepts
 from ringfence.errors import KernelCallError, NotEnforcedError
 from ringfence.kernel import processes
@@ -56,7 +56,9 @@ def prepare(policy: Policy, cwd: str, env: Mapping[str, str], files: Sequence[st
 def build(prepared: Prepared, layer: Layer, attend: Callable[[str], None] | None = None) -> Standing:
     """Start the holder. Raises NotEnforcedError with the reason: nothing is ever run without the layer."""
     try:
-        held = hold(prepared.found, layer, attend)
+        pending = start(prepared.found, layer, attend)
+        _load_meanwhile()
+        held = pending.wait()
     except KernelCallError as failed:
         # The mount below a root is the commonest reason, and the kernel's EINVAL names nothing.
         below = mount_below(prepared.roots) if failed.errno == 22 else ""
@@ -69,6 +71,17 @@ def build(prepared: Prepared, layer: Layer, attend: Callable[[str], None] | None
             f"nothing was run: no throwaway layer could be built: {failed.message}", hint
         ) from None
     return Standing(held, layer, prepared)
+
+
+def _load_meanwhile() -> None:
+    """What is needed later, beside the holder that builds its mounts."""
+    import ringfence.enforce.landlock
+    import ringfence.enforce.plan
+    import ringfence.pipelines.layer_changes
+    import ringfence.pipelines.layer_judge
+    import ringfence.pipelines.layer_tell
+    import ringfence.pipelines.layer_watch
+    import ringfence.pipelines.run  # noqa: F401
 
 
 def run(
@@ -148,15 +161,21 @@ def mount_below(roots: tuple[str, ...]) -> str:
     return ""
 
 
-def close(standing: Standing) -> None:
-    """End the holder and whoever lives in the layer, and wait until all are gone. For a holder that is our child."""
+def close(standing: Standing, *, empty: bool = False) -> None:
+    """End the holder and whoever lives in the layer. For a holder that is our child.
+
+    `empty`: everybody else has been ended already. Then the holder is killed and not waited for: undoing its mounts
+    takes the kernel some milliseconds, in which nobody is there to see them.
+    """
     held = standing.held
+    if empty:
+        processes.end_one(held.pid, held.born)
+    else:
+        processes.end_all(held.namespace, standing.layer.mark)
+        try:
+            posix.waitpid(held.pid, 0)
+        except ChildProcessError:
+            pass  # the caller left SIGCHLD ignored
     if held.life >= 0:
         posix.close(held.life)
-    try:
-        posix.waitpid(held.pid, 0)
-    except ChildProcessError:
-        pass
-    # The holder does the same; a program may have killed it.
-    processes.end_all(held.namespace, standing.layer.mark)
     posix.close(held.top)

@@ -291,18 +291,18 @@ def lives(kept: Kept) -> bool:
 
 def names(folders: Folders) -> list[str]:
     try:
-        return sorted(
-            name for name in listdir(records_folder(folders) or "/nonexistent") if name[-4:] != ".new"
-        )
+        found = listdir(records_folder(folders) or "/nonexistent")
     except OSError:
         return []
+    return sorted(name for name in found if not name.endswith(".new") and name != _LOCK)
 
 
-def sweep(folders: Folders) -> None:
-    """Clean up after every layer whose owner is gone, or that nobody used for long. One listing where there is none."""
+def sweep(folders: Folders, but: str = "") -> None:
+    """Clean up after every layer whose owner is gone, or that nobody used for long. `but`: a record that is
+    the caller's to look at. One listing where there is none."""
     for name in names(folders):
         kept = find(folders, name)
-        if kept is not None and (not lives(kept) or idle(folders, name) > AGE):
+        if name != but and kept is not None and (not lives(kept) or idle(folders, name) > AGE):
             drop(folders, kept)
 
 

@@ -132,7 +132,7 @@ def _on_layer(
 
     folders = policy.folders
     prepared = layer_run.prepare(policy, cwd, env, files)
-    layers.sweep(folders)
+    layers.sweep(folders, record_name(session, prepared.roots) if session else "")
     if session:
         standing, joining, medium = _of_session(folders, session, prepared, cwd, files)
     else:

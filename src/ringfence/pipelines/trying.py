@@ -173,9 +173,12 @@ def _try(
     try:
         kept = kept._replace(namespace=standing.held.namespace)
         _note(policy, kept)
-        return _run(policy, program, cwd, wish, standing, medium, started, kept)
-    finally:
+        status = _run(policy, program, cwd, wish, standing, medium, started, kept)
+    except BaseException:
         layer_run.close(standing)
+        raise
+    layer_run.close(standing, empty=True)
+    return status
 
 
 def _note(policy: Policy, kept: layers.Kept) -> None:
