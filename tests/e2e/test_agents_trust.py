@@ -124,17 +124,18 @@ def test_codex_is_told_by_its_own_server_and_a_changed_hook_is_not_trusted(stage
         assert file.read() == before
 
 
-def test_gemini_runs_no_hook_in_a_folder_that_is_not_trusted(stage):
-    """So that the check stands for something: the very same hook, by the user's settings too."""
+def test_gemini_does_not_start_where_it_trusts_nobody_and_runs_the_hook_where_trust_is_skipped(stage):
     rig = without(GEMINI, "GEMINI_CLI_TRUST_WORKSPACE")
     env = install_env(rig, stage, program(rig))
     settle(rig, stage)
     done = ringfence(["install", "gemini", "--workspace", stage.ws, "--scope", "user"], stage, env)
     assert done.returncode == 1, done
-    run = drive(
-        rig._replace(argv=(*rig.argv, "--skip-trust")),
-        next(row for row in OUTSIDE if row.name == "tool-outside").of(rig),
-        stage,
-        program(rig),
-    )
-    assert landed(stage) == [], run.said
+    assert "runs no hooks in a folder" in done.stdout
+    scenario = next(row for row in OUTSIDE if row.name == "tool-outside").of(rig)
+    assert scenario is not None
+    run = drive(rig, scenario, stage, program(rig))
+    assert run.outcome.exit != 0
+    assert run.results == []
+    run = drive(rig._replace(argv=(*rig.argv, "--skip-trust")), scenario, stage, program(rig))
+    assert "ringfence deny" in run.said
+    assert landed(stage) == []
