@@ -1,8 +1,8 @@
 """Gemini CLI's settings files: hooks, and the folder trust without which they are not read.
 
 Source: Gemini CLI 0.61.0, run and read. Settings are JSON with comments. The hooks of all layers are merged and run;
-in a folder that is not trusted none of them does, and print mode does not start. A changed project hook is announced once and recorded
-(`trusted_hooks.json`), which blocks nothing. Cold.
+in a folder that is not trusted none of them does, and print mode does not start. A changed project hook is
+announced once and recorded (`trusted_hooks.json`), which blocks nothing. Cold.
 """
 
 from __future__ import annotations
