@@ -1,8 +1,8 @@
 """Gemini CLI's settings files: hooks, and the folder trust without which they are not read.
 
 Source: Gemini CLI 0.61.0, run and read. Settings are JSON with comments. The hooks of all layers are merged and run;
-in a folder that is not trusted none of them does. A changed project hook is announced once and recorded
-(`trusted_hooks.json`), which blocks nothing. Cold.
+in a folder that is not trusted none of them does, and print mode does not start. A changed project hook is
+announced once and recorded (`trusted_hooks.json`), which blocks nothing. Cold.
 """
 
 from __future__ import annotations
@@ -134,8 +134,8 @@ def trusted(site: Site) -> tuple[Check, ...]:
     if nearest in ("TRUST_FOLDER", "TRUST_PARENT"):
         return (Check(name, True, "hook", f"{path} says {nearest}"),)
     why = (
-        f"Gemini CLI runs no hooks in a folder that {path} does not trust: trust it there, install with --trust, "
-        "or start it with --skip-trust"
+        f"Gemini CLI runs no hooks in a folder that {path} does not trust (without a terminal it does not start "
+        "there): trust it there, install with --trust, or start it with --skip-trust"
     )
     return (Check(name, False, "none", why),)
 
