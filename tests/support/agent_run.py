@@ -228,11 +228,11 @@ def product_env(home: str) -> dict[str, str]:
 
 
 def ringfence(
-    words: list[str], stage: Stage, env: dict[str, str] | None = None
+    words: list[str], stage: Stage, env: dict[str, str] | None = None, python: str = sys.executable
 ) -> subprocess.CompletedProcess[str]:
     """The product's own command as the stage's user runs it, in the workspace."""
     return subprocess.run(
-        [sys.executable, "-m", "ringfence", *words],
+        [python, "-m", "ringfence", *words],
         env={**product_env(stage.home), **(env or {})},
         cwd=stage.ws,
         user=stage.uid,
@@ -253,10 +253,11 @@ def install_fence(
     env: dict[str, str] | None = None,
     scope: str = "project",
     more: tuple[str, ...] = (),
+    python: str = sys.executable,
 ) -> None:
     """Wire ringfence into the agent's settings, as a user would. Raises RuntimeError with what it said."""
     words = ["install", agent, "--scope", scope, "--workspace", stage.ws, "--protect", stage.main, *more]
-    done = ringfence(words, stage, env)
+    done = ringfence(words, stage, env, python)
     if done.returncode != 0:
         raise RuntimeError(f"ringfence install exits {done.returncode}: {done.stdout}{done.stderr}")
 
@@ -292,11 +293,16 @@ def prepare(rig: Rig, scenario: Scenario, stage: Stage, program: str, *, fenced:
     plant(stage, scenario.tree)
     settle(rig, stage)
     if fenced:
-        env = agent_env(rig, stage)
-        own = {name: env[name] for name in rig.env}
-        if rig.asks_program:
-            own["PATH"] = f"{os.path.dirname(program)}{os.pathsep}{env['PATH']}"
-        install_fence(rig.name, stage, env=own, more=("--trust",))
+        install_fence(rig.name, stage, env=install_env(rig, stage, program), more=("--trust",))
+
+
+def install_env(rig: Rig, stage: Stage, program: str) -> dict[str, str]:
+    """What the installer gets of the agent's own environment."""
+    env = agent_env(rig, stage)
+    own = {name: env[name] for name in rig.env}
+    if rig.asks_program:
+        own["PATH"] = f"{os.path.dirname(program)}{os.pathsep}{env['PATH']}"
+    return own
 
 
 def drive(

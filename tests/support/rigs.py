@@ -284,9 +284,7 @@ COPILOT = Rig(
     write=lambda path, text: [Call("create", {"path": path, "file_text": text})],
     edit=lambda path, old, new: [Call("edit", {"path": path, "old_str": old, "new_str": new})],
     read=lambda path: [Call("view", {"path": path})],
-    background=lambda command: [
-        Call("bash", {"command": command, "description": "d", "mode": "async", "detach": True})
-    ],
+    # No background: when such a job ends, Copilot adds a tool result of its own, by which the script would lose count.
     settings="@ws@/.github/hooks/ringfence.json",
 )
 

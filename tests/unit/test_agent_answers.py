@@ -13,7 +13,7 @@ from ringfence.agents import registry
 from ringfence.errors import WireError
 from ringfence.model import Lane, Mode
 from tests.support import dialects
-from tests.support.product import Done, Product, needs_engine, product_fixture  # noqa: F401 - a fixture
+from tests.support.product import Done, Product, needs_engine, needs_mounts, product_fixture  # noqa: F401 - a fixture
 
 AGENTS = list(registry.ROWS)
 
@@ -147,7 +147,8 @@ def test_launch_has_put_the_agent_itself_inside(product, agent):
     words = ("--workspace", product.ws, "--fenced")
     inside = _ask(product, agent, call, *words, env={"RINGFENCE_FENCE": "x"})
     assert dialects.runs(agent, inside)
-    assert dialects.rewritten(agent, inside) is None
+    # Its own folders are writable in that fence, so a command still gets the narrower shell where there is a way to it.
+    assert (dialects.rewritten(agent, inside) is not None) == (agent in dialects.REWRITES)
     bare = _ask(product, agent, call, *words)
     assert not dialects.runs(agent, bare) or dialects.rewritten(agent, bare) is not None
     outside = dialects.shell(agent, product.ws, "touch /etc/x")
@@ -183,6 +184,23 @@ def test_a_reviewers_command_carries_its_lane(product, agent):
     words = ("--workspace", product.ws, "--lane", "reviewer")
     done = _ask(product, agent, dialects.shell(agent, product.ws, "make"), *words)
     assert " --lane reviewer " in dialects.rewritten(agent, done)["command"]
+
+
+@needs_mounts
+@pytest.mark.parametrize("agent", ["codex", "pi"])
+@pytest.mark.parametrize("lane", ["full", "reviewer"])
+def test_what_a_reviewers_command_writes_does_not_land(product, agent, lane):
+    words = ("--workspace", product.ws, "--lane", lane)
+    call = dialects.shell(agent, product.ws, "echo x > a; cat a")
+    changed = dialects.rewritten(agent, _ask(product, agent, call, *words))
+    ran = subprocess.run(
+        ["/bin/bash", "-c", changed["command"]],
+        cwd=product.ws,
+        env=product.env,
+        capture_output=True,
+        timeout=60,
+    )
+    assert os.path.exists(product.path("ws/a")) == (lane == "full"), ran
 
 
 @pytest.mark.parametrize("agent", ["claude", "qwen"])

@@ -38,7 +38,7 @@ NOTES: Mapping[str, str] = {}
 
 def _handler(event: str, wiring: Wiring) -> dict[str, Any]:
     # A hook that fails blocks, one that outlives `timeoutSec` does not: so it fails first.
-    words = [*(wiring.limit if event in JUDGED else ()), wiring.command, *wiring.args, "--event", event]
+    words = [*wiring.limit, wiring.command, *wiring.args, "--event", event]
     return {
         "type": "command",
         "exec": words[0],

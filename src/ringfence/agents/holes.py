@@ -37,13 +37,13 @@ _SERVERS = Hole(
 )
 
 
-def _ends(how: str) -> Hole:
-    return Hole("a hook that is killed, missing or slower than the agent waits", NONE, KERNEL, how)
+def _ends(why: str, hook: str = HOOK) -> Hole:
+    return Hole("a hook that is killed, missing or slower than the agent waits", hook, KERNEL, why)
 
 
 _OPEN_ENDS = _ends(
-    "the agent runs the tool then (seen); our own deadline of 5 s lies far below its timeout, and every failure of "
-    "ours is an explicit denial"
+    "the agent itself would run the tool (seen), so the installed line turns each of them into exit status 2 with a "
+    "word; what remains is a hook that not even SIGKILL ends (a dead disk)"
 )
 _COMMAND_RULES = Hole(
     "the agent's own rules about command texts",
@@ -168,7 +168,7 @@ HOLES: Mapping[str, tuple[Hole, ...]] = {
             HOOK,
             "Cursor does not enforce it, so a question is answered as a denial",
         ),
-        _ends("`failClosed` closes it, as documented"),
+        _ends("`failClosed` closes it, as documented; the installed line closes it too"),
         _SERVERS,
     ),
     "copilot": (
@@ -182,7 +182,9 @@ HOLES: Mapping[str, tuple[Hole, ...]] = {
         Hole("`sql`", HOOK, KERNEL, "SQL that reaches a file of its own choice is not understood and never allowed"),
         Hole("`disableAllHooks`", NONE, KERNEL, "it switches every hook off"),
         _COMMAND_RULES,
-        _ends("a crash and a missing program block (seen), a timeout does not; our deadline of 5 s lies below it"),
+        _ends(
+            "a crash and a missing program block (seen), a timeout does not, so the installed command ends itself first"
+        ),
         _SERVERS,
     ),
     "qwen": (

@@ -67,7 +67,7 @@ def line_of(wiring: Wiring, event: str, *, judged: bool) -> str:
     with a word on stderr blocks. So the shell that they start turns every failure into that. What remains: a hook that
     not even SIGKILL ends (a dead disk) outlives the limit, and the agent's own timeout then runs the tool.
     """
-    words = shlex.join((*(wiring.limit if judged else ()), wiring.command, *wiring.args, "--event", event))
+    words = shlex.join((*wiring.limit, wiring.command, *wiring.args, "--event", event))
     return f"{words} || {_CLOSE}" if judged else words
 
 

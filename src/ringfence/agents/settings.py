@@ -1,4 +1,4 @@
-"""What a cold settings module `agents/<name>_settings.py` offers (docs/adr/0015). Only for type checkers.
+"""What a cold settings module `agents/<name>_settings.py` offers (docs/install.md). Only for type checkers.
 
 `install`, `uninstall` and `status` know agents by nothing else, so that one more agent is one module and its row.
 """

@@ -55,12 +55,12 @@ def _whole(text: str) -> bool:
 
 
 def drop_tables(text: str, unwanted: Callable[[tuple[str, ...]], bool]) -> str:
-    """The text without the tables whose keys are unwanted, and without the blank line that led each of them."""
+    """The text without the tables whose keys are unwanted, and without the blank line that set each of them apart."""
     made: list[str] = []
     for keys, block in _blocks(text):
         if keys is None or not unwanted(keys):
             made.append(block)
-        elif made and made[-1].endswith("\n\n"):
+        elif made and made[-1].endswith("\n\n") and not block.endswith("\n\n"):
             made[-1] = made[-1][:-1]
     return "".join(made)
 

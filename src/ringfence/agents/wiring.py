@@ -1,4 +1,4 @@
-"""What `install` says and learns about one agent's settings; the same for every agent (docs/adr/0015). Cold."""
+"""What `install` says and learns about one agent's settings; the same for every agent (docs/install.md). Cold."""
 
 from __future__ import annotations
 

@@ -108,7 +108,9 @@ def uninstall(agent: str, flags: Flags, scope: str) -> Installed:
     store = installed_files.Store(policy.folders.state)
     found = settings.inspect(path)
     changed = _take_out(store, path, lambda text: settings.uninstall_text(path, text))
-    if changed and (trust_path := settings.trust_file(site)):
+    trust_path = settings.trust_file(site)
+    # Only trust that we gave: without a record it is its owner's.
+    if changed and trust_path and store.knows(trust_path):
         _take_out(store, trust_path, lambda text: settings.untrust_text(site, text))
     if changed and found.wiring is not None and launchers.is_launcher(found.wiring.launcher):
         installed_files.remove(found.wiring.launcher)

@@ -37,6 +37,10 @@ class Store:
         known = bool(record) and record.get("after") == now and (before is None or isinstance(before, str))
         return known, before if isinstance(before, str) else None
 
+    def knows(self, path: str) -> bool:
+        """Whether we ever wrote to the file."""
+        return bool(self._read(path))
+
     def put_back(self, path: str, text: str | None) -> None:
         """Write the text; None removes the file, and the folders that we made for it, where they are empty."""
         if text is not None:

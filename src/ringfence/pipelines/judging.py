@@ -123,9 +123,8 @@ def _judge_command(
         return engine, fenced_command(fence, call, text, terms, flags)
     if route in ("prefix", "met"):  # met: the same call has come, or will come, to an event that sees to it
         return engine, ""
-    if _is_inside(
-        fence, terms
-    ):  # no narrower shell to be had, but the agent's own fence holds what it starts
+    if _is_inside(fence, terms):
+        # No narrower shell is to be had, but the agent's own fence holds what it starts.
         return engine._replace(message="runs inside the fence around the agent"), ""
     if (
         all(read.verdict is Verdict.ALLOW for read in reads)

@@ -234,9 +234,8 @@ def front_matter(fields: Mapping[str, str], text: str) -> str:
 # --- promises ---------------------------------------------------------------------------------------
 
 
-def common(ask: Ask, *, fenced: bool, hook: str, shell: bool, seen: bool = True) -> list[Promise]:
-    """The promises that every agent makes. `hook` says how far the agent's hook reaches into its sub-agents, `seen`
-    whether that is known to be so."""
+def common(ask: Ask, *, fenced: bool, hook: str, shell: bool) -> list[Promise]:
+    """The promises that every agent makes. `hook` says how far the agent's hook reaches into its sub-agents."""
     found = []
     if fenced:
         found.append(
@@ -265,7 +264,7 @@ def common(ask: Ask, *, fenced: bool, hook: str, shell: bool, seen: bool = True)
             found.append(Promise("the workspace is not changed", Held.HOOK, why))
     # The engine holds what they may write; that they have no shell rests on our seeing their calls.
     rests = ask.mode is Mode.SAFE or not fenced
-    held = (Held.HOOK if seen else Held.NONE) if rests else Held.KERNEL
+    held = Held.HOOK if rests else Held.KERNEL
     found.append(Promise("sub-agents and children share mode and lane", held, hook))
     if fenced:
         why = "they start inside the fence, as everything the agent starts does"

@@ -115,6 +115,6 @@ def _promises(ask: Ask, at: Places) -> tuple[Promise, ...]:
     else:
         asks = "yolo also while a person attends: nothing asks"
     found.append(Promise("who approves", Held.TOOL, asks))
-    hook = "the engine holds what they write; that the hook sees their calls is not proved"
-    found += common(ask, fenced=at.fenced, hook=hook, shell=ask.mode is Mode.POWER, seen=False)
+    hook = "the engine holds what they write, and their calls come to the same hook"
+    found += common(ask, fenced=at.fenced, hook=hook, shell=ask.mode is Mode.POWER)
     return tuple(found)
