@@ -6,6 +6,7 @@ are launched in tests/e2e/test_launch.py.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -20,7 +21,7 @@ from ringfence.model import Access, Lane, Mode, Posture, ZoneKind
 from ringfence.pipelines import binaries, compose, estate, launch, rendering, wiring
 from ringfence.policy.asked import Flags
 from ringfence.render.lanes import Ask, Estate, Grant, Places
-from tests.support.product import Product, answer, needs_layer, needs_mounts, product_fixture  # noqa: F401 - a fixture
+from tests.support.product import TIMEOUT, Product, answer, needs_layer, needs_mounts, product_fixture  # noqa: F401 - a fixture
 
 HELP = """Usage: claude [options]
   --settings <file>   --allowedTools, --allowed-tools <tools...>   --disallowedTools <tools...>
@@ -94,6 +95,34 @@ def test_without_a_terminal_the_session_is_unattended_and_says_so(bench):
     assert "bypass" not in done.text
     assert "unattended" not in done.complaint
     assert "acceptEdits" in done.text
+
+
+def test_at_a_terminal_the_session_is_attended_and_the_agent_has_it(bench):
+    bench.agent('test -t 0 && test -t 1 && echo "has a terminal"; printf "%s\\n" "$@"')
+    controller, terminal = os.openpty()
+    try:
+        agent = subprocess.Popen(
+            bench.words("launch", "claude", "--workspace", bench.ws),
+            stdin=terminal,
+            stdout=terminal,
+            stderr=subprocess.PIPE,
+            env=bench.env,
+            cwd=bench.ws,
+            start_new_session=True,
+        )
+        os.close(terminal)
+        said = b""
+        with contextlib.suppress(OSError):  # EIO: the last one has closed its side
+            while part := os.read(controller, 4096):
+                said += part
+        _, complaint = agent.communicate(timeout=TIMEOUT)
+    finally:
+        os.close(controller)
+    assert agent.returncode == 0, complaint
+    assert b"has a terminal" in said
+    assert b"acceptEdits" in said
+    assert b"bypass" not in said
+    assert b"unattended" not in complaint
 
 
 @pytest.mark.parametrize(
@@ -371,6 +400,20 @@ done
     done = bench.launch()
     assert done.text.split() == ["ok"] * 4, done
     assert bench.read("home/.claude/settings.json") == "{}\n"
+
+
+def test_closed_reads_are_the_commands_and_not_the_agents(bench):
+    bench.write("site/ringfence/ringfence.toml", 'shell_reads = "system"\n')
+    bench.write("out/secret", "secret\n")
+    program = f'P={bench.out}; python3 -c "import sys; print(open(sys.argv[1]).read())" "$P"/secret'
+    bench.agent(
+        f"cat {bench.out}/secret; \"${{CFG%/*}}/ringfence-claude-session\" '{program}' || echo refused"
+    )
+    done = bench.launch()
+    assert (done.status, done.text) == (0, "secret\nrefused\n"), done
+    assert 'shell_reads = "system" holds for commands, not for the agent itself' in done.complaint
+    bench.write("site/ringfence/ringfence.toml", "")
+    assert bench.launch().text.split() == ["secret", "secret"]
 
 
 def test_background_workers_stay_fenced(bench):

@@ -210,6 +210,9 @@ def _run(
     name = session.session_name("", "")
     policy = session.with_session(fence.policy, name)
     if fenced:
+        if policy.shell_reads == "system":
+            # The agent reads its own program, settings and credentials; its commands still meet the narrower rule.
+            complain('ringfence: note: shell_reads = "system" holds for commands, not for the agent itself')
         policy = policy._replace(zones=(*policy.zones, *ground.zones), shell_reads="anywhere")
     session.prepare(policy, name)
     inside = agent_environment(fenced_environment(env, policy, name), lanes, made, ground)
