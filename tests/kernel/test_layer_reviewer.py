@@ -170,6 +170,44 @@ def test_each_call_sees_the_real_tree_as_it_is_now(product, who):
     assert (done.status, done.text) == (0, "new\n" * 4 + "inner\n"), done
 
 
+def test_a_linked_worktree_can_be_committed_to_and_nothing_reaches_its_repository(product, who):
+    """Unfenced the same commands move the branch and break the main checkout."""
+    main, tree = product.ws, product.path("ws-linked")
+    project(product, who)
+    git = ["git", "-c", "user.name=r", "-c", "user.email=r@r"]
+    subprocess.run(
+        [*git, "worktree", "add", "-q", "-b", "w", tree],
+        cwd=main,
+        env=product.env,
+        check=True,
+        **product.popen,
+    )
+    before = full_hash(main), full_hash(tree)
+    product.ws = tree
+    try:
+        commit = "echo '# new' >> src/lib.py && git -c user.name=r -c user.email=r@r commit -qam reviewed"
+        done = call(product, f"{commit} && git switch -qc other")
+        assert done.status == 0, done
+        assert "reviewed" in call(product, "git log --oneline other w | cat").text
+        # By a name that no reading of the text can tell: objects and refs of the layer are lost, hooks are held.
+        call(
+            product,
+            f'at={main}; eval "rm -rf \\$at/.git/objects/* \\$at/.git/refs/*; echo x > \\$at/.git/hooks/post-commit"',
+        )
+        assert (full_hash(main), full_hash(tree)) == before
+        subprocess.run(
+            [*git, "commit", "-q", "--allow-empty", "-m", "real"],
+            cwd=tree,
+            env=product.env,
+            check=True,
+            **product.popen,
+        )
+        assert full_hash(main) != before[0]
+    finally:
+        review(product, who, "drop", "r1")
+        product.ws = main
+
+
 def test_two_sessions_do_not_meet(product, who):
     call(product, "echo one > f")
     done = call(product, "test ! -e f && echo two > f && cat f", session="r2")

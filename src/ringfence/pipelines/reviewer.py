@@ -14,7 +14,7 @@ import posix
 from ringfence.enforce.layer import Layer
 from ringfence.enforce.layer_holder import Held, Joining
 from ringfence.errors import NotEnforcedError
-from ringfence.model import Access, ZoneKind
+from ringfence.model import Access, Rule, Zone, ZoneKind
 from ringfence.pipelines import layer_run, layers
 from ringfence.pipelines.say import complain
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ringfence.pipelines.fence import Fence
     from ringfence.pipelines.refusals import Sink
 
+_SHARED = Rule("reviewer", "built in")
 _PAUSE = 20.0  # seconds between two looks of a holder at its record
 
 
@@ -102,6 +103,12 @@ def start_reviewer(
     )
 
 
+def with_repositories(policy: Policy) -> Policy:
+    """Under a layer a linked worktree's whole repository is writable but for its guards: nothing of it lands."""
+    shared = [Zone(each.common_dir, Access.WRITE, ZoneKind.ZONE, _SHARED) for each in policy.worktrees]
+    return policy._replace(zones=(*policy.zones, *shared))
+
+
 def read_only(policy: Policy) -> Policy:
     """The policy without a writable tree but the session's own: temp folder, private caches, the agent's scratch."""
     private = (ZoneKind.TEMP, ZoneKind.CACHE, ZoneKind.SCRATCH)
@@ -131,6 +138,7 @@ def _on_layer(
     from ringfence.pipelines import session as sessions
 
     folders = policy.folders
+    policy = with_repositories(policy)
     prepared = layer_run.prepare(policy, cwd, env, files)
     layers.sweep(folders, record_name(session, prepared.roots) if session else "")
     if session:
