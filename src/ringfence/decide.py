@@ -457,6 +457,14 @@ def toml_text(text: str) -> str:
 
 
 def _way_out(index: Index, path: str) -> str:
+    for tree in index.policy.worktrees:
+        if path == f"{tree.common_dir}/refs/stash":
+            return (
+                "the stash is one stack with the main checkout's, so no linked worktree may write it; commit on a "
+                "branch of your own instead: git switch -c wip && git commit -am wip"
+            )
+        if path.startswith(tree.common_dir + "/"):
+            return "git add, commit, branch, switch, merge, rebase and fetch work here; this part is other trees', too"
     if path.startswith(("/tmp/", "/var/tmp/")):  # noqa: S108 - a name in a message, nothing is opened
         for zone in index.policy.zones:
             if zone.kind is ZoneKind.TEMP:

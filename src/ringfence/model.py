@@ -186,6 +186,18 @@ class Folders(Record):
     runtime: str
 
 
+class Worktree(Record):
+    """A workspace that is a linked worktree: programs may run git in it (docs/adr/0008). All paths physical.
+
+    Read once when the policy is loaded, from files that no agent can have changed: `git_dir` is its own folder below
+    `worktrees/` of `common_dir`, and both were found to point at each other and at the workspace.
+    """
+
+    workspace: str
+    git_dir: str
+    common_dir: str
+
+
 class Policy(Record):
     """A compiled policy. Nothing in it is read again from text that an agent could have changed since."""
 
@@ -206,6 +218,7 @@ class Policy(Record):
     default: Rule
     notes: tuple[str, ...] = ()
     helpers: tuple[str, ...] = ()  # of HELPERS: those whose sockets stay open
+    worktrees: tuple[Worktree, ...] = ()
 
 
 class Surroundings(Record):
@@ -321,6 +334,23 @@ class Capabilities(Record):
     why_not: tuple[tuple[str, str], ...] = ()  # (feature, reason) for each that is missing
 
 
+class Shadow(Record):
+    """A tree outside that a program sees as writable, and whose changes go to a private folder instead.
+
+    root    the tree, existing and outside every writable one
+    store   a folder of ours, out of the program's reach, with empty `upper` and `work` in it
+    open    folders below `root` that the program changes for real
+    fixed   what stays read-only below `root` or `open`, existing
+    blocked folders in `upper` that cannot be removed: a lock that nobody gets
+    """
+
+    root: str
+    store: str
+    open: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
+    blocked: tuple[str, ...] = ()
+
+
 class Confinement(Record):
     """What an engine must hold for one program, engine-neutral; every path absolute, physical and existing.
 
@@ -330,6 +360,7 @@ class Confinement(Record):
     masked      trees or files it may not even read
     absent      carve-outs and masks that do not exist yet: nothing to hold, only to watch
     reads       "anywhere", or "system": only the writable trees and the system's own prefixes
+    shadowed    trees that seem writable and are not (only an engine with mounts can do that)
     """
 
     writable: tuple[Zone, ...]
@@ -338,6 +369,7 @@ class Confinement(Record):
     masked: tuple[Zone, ...]
     absent: tuple[Zone, ...]
     reads: str
+    shadowed: tuple[Shadow, ...] = ()
 
 
 class RuleStrength(Record):

@@ -83,7 +83,7 @@ def confine_self(confinement: Confinement, standing: Standing, here: Capabilitie
     namespaces.enter_user_and_mount(standing.mapper)
     sockets, place = _surveyed(confinement, standing, terminal)
     planned = plan_here(confinement, sockets)
-    built = build(planned, place)
+    built = build(planned, place, shadowed=confinement.shadowed)
     seal()
     return finish(confinement, Survey(planned, place, sockets), built, here)
 
@@ -136,6 +136,11 @@ def second_layer(confinement: Confinement, place: Place) -> Confinement:
     if place.terminal and _exists("/dev/console"):
         extra.append("/dev/console")
     layered = confinement._replace(files=(*confinement.files, *extra))
+    if confinement.shadowed:
+        rule = Rule("git-worktree", "built in")
+        roots = (path for shadow in confinement.shadowed for path in (shadow.root, *shadow.open))
+        shown = tuple(Zone(path, Access.WRITE, ZoneKind.OWN, rule) for path in roots)
+        layered = layered._replace(writable=(*layered.writable, *shown), shadowed=())
     if not place.runtime or not _exists(place.runtime):
         return layered
     own = Zone(place.runtime, Access.WRITE, ZoneKind.OWN, Rule("runtime-folder", "built in"))

@@ -23,7 +23,10 @@ from ringfence.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ringfence.enforce.layer import Layer
+    from ringfence.model import Shadow
 
 _ESTALE = 116
 
@@ -52,28 +55,39 @@ class Built(Record):
     layer: int = -1
 
 
-def build(plan: MountPlan, place: Place, layer: Layer | None = None) -> Built:
+def build(
+    plan: MountPlan, place: Place, layer: Layer | None = None, shadowed: Sequence[Shadow] = ()
+) -> Built:
     """Apply `plan` to the mount namespace that this process has just entered, and go to `place.cwd`.
 
     With a `layer`, its roots are covered by overlays instead of being put back writable. Raises KernelCallError,
     after which the namespace is half made and nothing may be started in it.
     """
     try:
-        return _build(plan, place, layer)
+        return _build(plan, place, layer, shadowed)
     except OSError as error:
         doing = f"building the fence ({error.filename or 'on an open descriptor'})"
         raise KernelCallError("open, mkdir or stat", error.errno or _ESTALE, doing) from None
 
 
-def _build(plan: MountPlan, place: Place, layer: Layer | None) -> Built:
+def _build(plan: MountPlan, place: Place, layer: Layer | None, shadowed: Sequence[Shadow]) -> Built:
     gone: list[str] = []
     covered = layer.roots if layer else ()
+    shades: dict[str, Copy] = {}
+    if shadowed:
+        from ringfence.enforce.mounts_shadow import cover
+
+        shades = {each.root: copy for each in shadowed if (copy := cover(each, gone))}
     # The root of everything cannot be covered by a copy of itself: it is left writable instead.
     everything = any(step.path == "/" and step.hold is Hold.WRITE for step in plan.steps)
     early = [step for step in plan.steps if step.early and step.path != "/" and step.path not in covered]
     lowers = {path: mounts.open_path(path) for path in covered}
     disk = copy_of(layer.folder, []) if layer and layer.folder else None
-    copies = {step.path: copy for step in early if (copy := copy_of(step.path, gone))}
+    copies = {
+        step.path: copy
+        for step in early
+        if (copy := shades[step.path] if step.path in shades else copy_of(step.path, gone))
+    }
     for step in early:
         if step.hold is Hold.WRITE and step.path in copies:
             mounts.restrict_tree(copies[step.path].tree, mounts.NODEV, step.path)
@@ -110,7 +124,14 @@ def _build(plan: MountPlan, place: Place, layer: Layer | None) -> Built:
                         # Before anything is put below it: the copy must be of the bare overlay.
                         pin(store, pins, _again(step.path), len(shadows) + covered.index(step.path))
             else:
-                _take_step(store, step, copies, gone)
+                _take_step(
+                    store, step, copies, gone, covered=any(is_below(step.path, root) for root in shades)
+                )
+        if shadowed:
+            from ringfence.enforce.mounts_shadow import block
+
+            for each in shadowed:
+                block(store.empty_dir, each)
         attach_at(store.cover, store.where)
     finally:
         posix.umask(old_umask)
@@ -155,14 +176,16 @@ def _shadow_of(root: str, copies: dict[str, Copy]) -> Copy | None:
     return second
 
 
-def _take_step(store: Store, step: Step, copies: dict[str, Copy], gone: list[str]) -> None:
+def _take_step(
+    store: Store, step: Step, copies: dict[str, Copy], gone: list[str], *, covered: bool = False
+) -> None:
     if step.early:
         copy = copies.get(step.path)
         if copy is None:
             return  # reported as gone when it was to be copied
         if step.hold is Hold.READ:
             mounts.restrict_tree(copy.tree, mounts.RDONLY, step.path)
-        show(store, step.path, copy)
+        show(store, step.path, copy, covered=covered)
     elif step.hold is Hold.READ:
         fix(step.path, gone)
     elif any(path != step.path and is_below(path, step.path) for path in copies):

@@ -69,6 +69,8 @@ def plan(
     for paths, hold in (
         (confinement.files, Hold.FILE),
         ((zone.root for zone in confinement.writable), Hold.WRITE),
+        ((path for shadow in confinement.shadowed for path in (shadow.root, *shadow.open)), Hold.WRITE),
+        ((path for shadow in confinement.shadowed for path in shadow.fixed), Hold.READ),
         ((zone.root for zone in confinement.carve_outs), Hold.READ),
         (outside_below, Hold.READ),
         ((zone.root for zone in confinement.masked), Hold.HIDE),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ringfence.enforce.mounts_plan import MountPlan, may_write
-from ringfence.enforce.report import BOUNDARY, READS, zone_strength
+from ringfence.enforce.report import BOUNDARY, READS, of_shadow, zone_strength
 from ringfence.model import Access, EnforcementReport, Rule, RuleStrength, Strength
 
 TYPE_CHECKING = False
@@ -30,6 +30,7 @@ def of_mounts(
     zones = (*confinement.writable, *confinement.carve_outs, *confinement.masked)
     rules = [_held(zone, gone) for zone in zones]
     rules += [_absent(zone, planned) for zone in confinement.absent]
+    rules += [of_shadow(shadow, shadow.root in gone) for shadow in confinement.shadowed]
     if not any(rule.boundary for rule in rules):
         rules.append(RuleStrength(BOUNDARY, "everything", Strength.KERNEL, boundary=True))
     if confinement.reads == "system":

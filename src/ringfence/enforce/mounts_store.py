@@ -151,15 +151,18 @@ def hide_around(store: Store, path: str) -> None:
     store.replaced.append((path, name))
 
 
-def show(store: Store, path: str, copy: Copy) -> None:
-    """Attach a copied tree at its own path, making the place for it where a mask or a private folder is."""
+def show(store: Store, path: str, copy: Copy, *, covered: bool = False) -> None:
+    """Attach a copied tree at its own path, making the place for it where a mask or a private folder is.
+
+    `covered`: the path lies in an overlay, which shows other numbers and which no other program can reach.
+    """
     inside = [pair for pair in store.replaced if is_below(path, pair[0])]
     if inside:
         where, name = inside[-1]
         _make_place(store.root, name + path[len(where.rstrip("/")) :], folder=copy.folder)
     descriptor = mounts.open_path(path)
     seen = posix.fstat(descriptor)
-    if not inside and (seen.st_dev, seen.st_ino) != (copy.device, copy.inode):
+    if not inside and not covered and (seen.st_dev, seen.st_ino) != (copy.device, copy.inode):
         raise KernelCallError("move_mount", _ESTALE, f"putting {path} back: it was exchanged meanwhile")
     mounts.attach(copy.tree, descriptor, path)
     posix.close(descriptor)

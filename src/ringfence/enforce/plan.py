@@ -10,6 +10,7 @@ from __future__ import annotations
 from ringfence.enforce.report import (
     BOUNDARY,
     READS,
+    of_shadow,
     without_engine,
     zone_strength,
 )
@@ -155,6 +156,7 @@ def _below(confinement: Confinement, grants: tuple[PathGrant, ...]) -> list[Rule
         held += [zone_strength(zone, Strength.HOOK, why) for zone in confinement.masked]
     why = "it does not exist yet, and could be made"
     held += [_unless_granted(zone, grants, _WRITE_V1, why) for zone in confinement.absent]
+    held += [of_shadow(shadow, gone=True) for shadow in confinement.shadowed]
     if confinement.reads == "system":
         held.append(RuleStrength(READS, "reads", Strength.KERNEL))
     return held

@@ -16,7 +16,7 @@ from ringfence.model import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ringfence.model import Confinement, Zone
+    from ringfence.model import Confinement, Shadow, Zone
 
 BOUNDARY_KINDS = (ZoneKind.WORKSPACE, ZoneKind.PROTECT)
 """The zones that make up the boundary itself, which `minimum` governs; the others are guards and grants."""
@@ -52,6 +52,19 @@ def without_engine(confinement: Confinement, why: str) -> EnforcementReport:
 
 def zone_strength(zone: Zone, strength: Strength, why: str) -> RuleStrength:
     return RuleStrength(zone.rule, zone.root, strength, why, boundary=zone.kind in BOUNDARY_KINDS)
+
+
+GIT_WORKTREE = Rule("git-worktree", "built in")
+
+
+def of_shadow(shadow: Shadow, gone: bool) -> RuleStrength:
+    """A linked worktree's repository: nothing a program does reaches it but what is looked at afterwards."""
+    why = (
+        "read-only: git can neither add nor commit here, which takes the mounts engine with an overlay"
+        if gone
+        else "programs write a private copy; new objects and permitted refs are taken over when the command ends"
+    )
+    return RuleStrength(GIT_WORKTREE, shadow.root, Strength.KERNEL, why)
 
 
 def encode(told: EnforcementReport | KernelCallError) -> bytes:

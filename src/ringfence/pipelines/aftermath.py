@@ -39,6 +39,24 @@ class Absent(Record):
     rule: str
 
 
+def nested(policy: Policy, root: str) -> tuple[tuple[str, ...], ...]:
+    """The ways from `root` to the folders of the repositories that were found deeper in it at load."""
+    prefix = root.rstrip("/") + "/"
+    bases = {glob.base for glob in policy.globs if not glob.deep and glob.rule.id == "git-hooks"}
+    found = sorted(
+        base[len(prefix) :] for base in bases if base.startswith(prefix) and base.endswith("/.git")
+    )
+    return tuple(tuple(path.split("/")) for path in found)
+
+
+def guarded_below(root: str, wanted: Confinement) -> tuple[str, ...]:
+    """What is kept read-only or moved away in the working tree at `root`, relative to it; git's own folder left out."""
+    prefix = root.rstrip("/") + "/"
+    zones = (*wanted.carve_outs, *wanted.absent)
+    found = (zone.root[len(prefix) :] for zone in zones if zone.root.startswith(prefix))
+    return tuple(path for path in found if path != ".git" and not path.startswith(".git/"))
+
+
 class Watch:
     """The state before a command, and what to do after it. Its descriptors live as long as the process."""
 
@@ -49,15 +67,24 @@ class Watch:
         "_links",
         "_placed",
         "_policy",
+        "_search",
         "_store",
         "_vets",
         "_writable",
     )
 
     def __init__(
-        self, policy: Policy, wanted: Confinement, placed: Callable[[Glob], list[str]], *, busy: bool = False
+        self,
+        policy: Policy,
+        wanted: Confinement,
+        placed: Callable[[Glob], list[str]],
+        *,
+        busy: bool = False,
+        search: str = "",
     ) -> None:
-        """`placed` names the paths that a pattern covers from the top of its tree; `busy`: others run too."""
+        """`placed` names the paths that a pattern covers from the top of its tree; `busy`: others run too.
+        `search`: the caller's PATH, where git is looked for if it is asked."""
+        self._search = search
         self._policy = policy
         self._placed = placed
         self._store = f"{policy.folders.state}/moved/{getpid()}" if policy.folders.state else ""
@@ -76,10 +103,19 @@ class Watch:
         self._vets: tuple[Vet, ...] = ()
         if policy.restricted:
             self._vets = tuple(
-                Vet(policy, root, top, self._store, parts, self._inside_of(root), busy)
+                Vet(
+                    policy,
+                    root,
+                    top,
+                    self._store,
+                    parts,
+                    self._inside_of(root),
+                    busy,
+                    guarded_below(root, wanted),
+                )
                 for root in policy.workspace
                 if (top := self._folders.get(root, -1)) >= 0
-                for parts in repositories(top, root)
+                for parts in (*repositories(top, root), *nested(policy, root))
             )
 
     def _inside_of(self, root: str) -> Callable[[str], bool]:
@@ -165,6 +201,8 @@ class Watch:
             for path in self._placed(glob):
                 if path not in known and (found := self._from_path(path, glob.rule.id)):
                     said.extend(self._look(found))
+        for vet in self._vets:
+            said.extend(vet.tracked(self._search, self._writable))
         return said
 
     def _from_path(self, path: str, rule: str) -> Absent | None:

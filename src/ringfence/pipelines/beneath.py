@@ -20,6 +20,7 @@ from posix import (
     close,
     fstat,
     getpid,
+    kill,
     listdir,
     open,
     read,
@@ -189,8 +190,15 @@ def move_away(folder: int, name: str, store: str) -> str:
 
 
 def put(folder: int, name: str, data: bytes, mode: int) -> bool:
-    """Replace the entry by a file with `data`, in one step; whether that worked."""
-    staged = f"{name}.ringfence-{getpid()}"
+    """Replace the entry by a file with `data`, in one step; whether that worked.
+
+    A staged file of one of us that was killed on the way is taken out: whoever finishes its work comes through here.
+    """
+    lead = f"{name}.ringfence-"
+    for left in names(folder):
+        if left.startswith(lead) and left[len(lead) :].isdigit() and not lives(int(left[len(lead) :])):
+            unlink(raw(left), dir_fd=folder)
+    staged = f"{lead}{getpid()}"
     try:
         fd = open(raw(staged), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode, dir_fd=folder)
     except OSError:
@@ -216,6 +224,17 @@ def put(folder: int, name: str, data: bytes, mode: int) -> bool:
     return True
 
 
+def lives(pid: int) -> bool:
+    """Whether there is a process of this number; another one that was given it counts too."""
+    try:
+        kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
+
+
 def moved(folder: int, name: str, store: str, path: str, rule: str) -> str:
     """Move a guarded entry that appeared, and the sentence that says so."""
     where = move_away(folder, name, store + path.rpartition("/")[0]) if store else ""
@@ -234,6 +253,7 @@ __all__ = [
     "folder_at",
     "is_folder",
     "is_link",
+    "lives",
     "move_away",
     "moved",
     "names",

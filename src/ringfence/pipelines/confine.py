@@ -44,6 +44,26 @@ if TYPE_CHECKING:
 ENGINES = ("auto", "mounts", "landlock")
 
 
+class NoGrant:
+    """Nothing beside the policy's own zones; git_grant.py has the other one."""
+
+    __slots__ = ("wanted",)
+
+    def __init__(self, wanted: Confinement) -> None:
+        self.wanted = wanted
+
+    def finish(self) -> list[str]:
+        """Called when the program has ended; what to say, a line each."""
+        return []
+
+    def tracked(self) -> list[str]:
+        """Called last: guarded files of which git has noted another version."""
+        return []
+
+    def discard(self) -> None:
+        """Called when nothing was run, or it is not known how it ended."""
+
+
 class Attempt(Record):
     """One engine to try: `confine` runs in the child, before exec, and returns what really holds there."""
 
@@ -147,8 +167,15 @@ def beside_engines(policy: Policy) -> tuple[RuleStrength, ...]:
     for glob in policy.globs:
         if glob.audience is Audience.TEXT and glob.rule.id not in rules:
             vetted = glob.rule.id in {"git-config", "git-modules-config"} and policy.git_config == "vet"
-            strength = Strength.AFTER if vetted else Strength.HOOK
-            why = _VETTED if vetted else "programs write it every day; file tools and command texts are held"
+            is_state = glob.rule.id == "git-rebase"
+            strength = Strength.AFTER if vetted or is_state else Strength.HOOK
+            why = (
+                _STATE
+                if is_state
+                else _VETTED
+                if vetted
+                else "programs write it every day; file tools and command texts are held"
+            )
             rules[glob.rule.id] = RuleStrength(glob.rule, "/".join(glob.parts), strength, why)
     for zone in policy.zones:
         if zone.access is not Access.WRITE and is_link(zone.root):
@@ -162,6 +189,7 @@ def beside_engines(policy: Policy) -> tuple[RuleStrength, ...]:
 
 
 _VETTED = "programs may write it; keys that can name code are put back when the command ends"
+_STATE = "programs may leave a rebase; what of it names code is taken out when the command ends"
 
 
 class Ran(Record):
@@ -194,6 +222,8 @@ def run_confined(
     wanted = confinement(policy, files, nested=nested)
     for line in pending.recover(policy, wanted):
         say_after(line)
+    granted = git_grant(policy, wanted, env, engine, nested)
+    wanted = granted.wanted
     watches: list[Watch] = []
     missed: list[str] = []
     seen: list[EnforcementReport] = []
@@ -201,7 +231,9 @@ def run_confined(
     def prepare() -> None:
         # Beside the child that builds its fence, and before anything runs in it.
         if not watches:
-            watches.append(Watch(policy, wanted, placed, busy=pending.others_run(policy)))
+            watches.append(
+                Watch(policy, wanted, placed, busy=pending.others_run(policy), search=env.get("PATH", ""))
+            )
             watches[0].begin()
             pending.begin(policy, watches[0])
             if meanwhile is not None:
@@ -219,7 +251,7 @@ def run_confined(
     def ended(status: int) -> None:
         # The program has ended: whatever goes wrong here is said, and does not change how it ended.
         try:
-            for line in watches[0].after():
+            for line in (*granted.finish(), *watches[0].after(), *granted.tracked()):
                 say_after(line)
             pending.end(policy)
             if after is not None:
@@ -240,11 +272,23 @@ def run_confined(
     finally:
         if not isinstance(outcome, launcher.Finished):
             pending.end(policy)  # nothing was run: what is made from now on is not a fenced program's
+            granted.discard()
     if outcome is None:
         raise NotEnforcedError(
             f"nothing was run: the {engine} engine is not to be had here", "ringfence doctor"
         )
     return Ran(outcome, seen[-1] if seen else None, tuple(missed))
+
+
+def git_grant(
+    policy: Policy, wanted: Confinement, env: Mapping[str, str], engine: str, nested: bool
+) -> NoGrant:
+    """What a workspace that is a linked worktree needs beside its own tree; nothing for any other."""
+    if not policy.worktrees:
+        return NoGrant(wanted)
+    from ringfence.pipelines.git_grant import grant
+
+    return grant(policy, wanted, env, engine, nested)
 
 
 def _launched(

@@ -74,7 +74,12 @@ class Watch:
             return
         if self._engine == "landlock" and WIFEXITED(status) and WEXITSTATUS(status) == _CANNOT_EXECUTE:
             return
+        stashes = list(self._stashes()) if WIFEXITED(status) and WEXITSTATUS(status) else []
         output = _since(2, self._start)
+        if stashes and (found := self._refused(stashes)):
+            # git only says that it cannot save, and names no file.
+            self._say(found, certain=False)
+            return
         if output is None:
             if not WIFEXITED(status) or not 0 < WEXITSTATUS(status) < _CANNOT_EXECUTE:
                 return
@@ -117,6 +122,12 @@ class Watch:
                         found[decision.path] = decision
                     break
         return list(found.values())
+
+    def _stashes(self) -> Iterator[str]:
+        """In a linked worktree, the stash of its repository, if the command speaks of one."""
+        for tree in self._fence.policy.worktrees:
+            if "stash" in _bare(self._command).split():
+                yield f"{tree.common_dir}/refs/stash"
 
     def _written_by_text(self) -> Iterator[str]:
         """The paths that the command's text is read to write; what it only reads is never a candidate."""
@@ -259,14 +270,18 @@ def _quoted(line: str) -> Iterator[str]:
             at = line.find(open_mark, end + 1)
 
 
-def _all_words(command: str) -> list[str]:
-    for mark in "\n\t;|&()<>=,\"'`":
-        command = command.replace(mark, " ")
-    return command.split()
-
-
 def _words(command: str) -> Iterator[str]:
     """Words of a command text that look like paths; no parser, only candidates."""
     for word in _all_words(command):
         if "/" in word or word.startswith(("~", "..", "$")):
             yield word
+
+
+def _all_words(command: str) -> list[str]:
+    return _bare(command).split()
+
+
+def _bare(command: str) -> str:
+    for mark in "\n\t;|&()<>=,\"'`":
+        command = command.replace(mark, " ")
+    return command

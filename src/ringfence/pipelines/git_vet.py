@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ringfence.model import Policy
+    from ringfence.pipelines.git_state import State
 
 _CONFIG = "config"
 # Beside hooks, what git obeys in a repository and does not write when it makes one.
@@ -42,8 +43,8 @@ class Vet:
     """One repository of a workspace. `is_new`: the workspace had no `.git` when the command began."""
 
     __slots__ = (
-        "_before", "_busy", "_git", "_inside", "_kept", "_mode", "_said", "_store", "_top", "identity", "is_new",
-        "parts", "root", "vets",
+        "_before", "_busy", "_git", "_guarded", "_inside", "_kept", "_mode", "_said", "_state", "_store", "_top",
+        "_tree", "identity", "is_new", "parts", "root", "vets",
     )  # fmt: skip
 
     def __init__(
@@ -55,9 +56,10 @@ class Vet:
         parts: tuple[str, ...] = (".git",),
         inside: Callable[[str], bool] | None = None,
         busy: bool = False,
+        guarded: tuple[str, ...] = (),
     ) -> None:
         """`parts` lead from the workspace `root` (descriptor `top`) to the folder that holds `config`.
-        `busy`: other fenced commands are running."""
+        `busy`: other fenced commands are running. `guarded`: what of the working tree is read-only, below `root`."""
         self.root = root
         self.parts = parts
         self._top = top
@@ -73,6 +75,13 @@ class Vet:
         self._said: list[str] = []
         self._before: bytes | None = None
         self._mode = 0o644
+        self._guarded = guarded if parts == (".git",) else ()
+        self._tree = _tree_of(self._git) if self._guarded and self._git >= 0 else None
+        self._state: State | None = None
+        if self._git >= 0 and _has_state(self._git):
+            from ringfence.pipelines.git_state import State
+
+            self._state = State(self._git, f"{root.rstrip('/')}/{'/'.join(parts)}")
         if self._git >= 0 and self.vets:
             self._begin()
 
@@ -82,6 +91,8 @@ class Vet:
         self.identity = identity
         self._said = []
         self._before = None if is_new else _read_own(self._kept)
+        self._state = None
+        self._tree = None  # the index as it stood is not known
 
     def _begin(self) -> None:
         st = beneath.entry(self._git, _CONFIG)
@@ -141,8 +152,36 @@ class Vet:
             else:
                 yield f"{self._path()} is no longer the folder that stood there: look at it before you run git"
             return
-        if not self.vets:
-            return
+        yield from self._look_at_state(self._git)
+        if self.vets:
+            yield from self._look_at_config()
+
+    def _look_at_state(self, git: int) -> Iterator[str]:
+        """A rebase that was left there: what of it names code."""
+        if _has_state(git):
+            from ringfence.pipelines.git_state import State
+
+            path = f"{self.root.rstrip('/')}/{'/'.join(self.parts)}"
+            yield from (self._state or State(git, path, nothing_before=True)).after()
+
+    def tracked(self, path: str, writable: tuple[str, ...]) -> list[str]:
+        """Guarded files of which git has noted another version; asked once everything else is in order. Cold."""
+        if (
+            self._tree is None
+            or beneath.folder_at(self._top, self.parts) < 0
+            or _tree_of(self._git) == self._tree
+        ):
+            return []
+        from ringfence.pipelines.git_objects import Git
+        from ringfence.pipelines.git_take import program
+        from ringfence.pipelines.tracked import disagreements
+
+        found = program(path, writable)
+        git = Git(found, f"{self.root.rstrip('/')}/{'/'.join(self.parts)}")
+        before = _commit_of(self._git, *self._tree[3:])
+        return list(disagreements(git, self.root, self._top, self._guarded, before)) if found else []
+
+    def _look_at_config(self) -> Iterator[str]:
         now = beneath.content(self._git, _CONFIG)
         if now == self._before:
             return
@@ -197,6 +236,7 @@ class Vet:
                     close(folder)
             for parts in _OBEYED:
                 yield from self._obeyed(git, parts)
+            yield from self._look_at_state(git)
             if self.vets:
                 yield from self._vet_new(git)
         finally:
@@ -233,6 +273,36 @@ class Vet:
             )
         else:
             yield f"{self._path(_CONFIG)}: {', '.join(keys)} can name code, and could NOT be taken out"
+
+
+def _has_state(git: int) -> bool:
+    return any(beneath.entry(git, name) is not None for name in ("rebase-merge", "rebase-apply", "sequencer"))
+
+
+def _tree_of(git: int) -> tuple[int, int, int, bytes, bytes]:
+    """What the index, HEAD and its branch are: when none changed, no command moved the tree."""
+    st = beneath.entry(git, "index")
+    if st is None:
+        return (0, 0, 0, b"", b"")
+    head = beneath.content(git, "HEAD") or b""
+    tip = b""
+    if head.startswith(b"ref: refs/"):
+        parts = head[5:].strip().decode("utf-8", "surrogateescape").split("/")
+        folder = beneath.folder_at(git, parts[:-1])
+        if folder >= 0:
+            tip = beneath.content(folder, parts[-1]) or b""
+            close(folder)
+    return (st.st_ino, st.st_mtime_ns, st.st_size, head, tip)
+
+
+def _commit_of(git: int, head: bytes, tip: bytes) -> str:
+    """The commit that was checked out. A branch without a file of its own stands in `packed-refs`."""
+    from ringfence.pipelines.git_refs import is_object_name, packed
+
+    if head.startswith(b"ref: ") and not tip:
+        return (packed(git) or {}).get(head[5:].strip().decode("utf-8", "surrogateescape"), "")
+    text = (tip or head).strip().decode("ascii", "replace")
+    return text if is_object_name(text) else ""
 
 
 def _where(folder: int) -> str:

@@ -14,7 +14,6 @@ from posix import (
     O_WRONLY,
     close,
     getpid,
-    kill,
     listdir,
     open,
     rename,
@@ -74,7 +73,7 @@ def others_run(policy: Policy) -> bool:
         names = listdir(_folder(policy) or "/nonexistent")
     except OSError:
         return False
-    return any(name.isdigit() and int(name) != getpid() and _lives(int(name)) for name in names)
+    return any(name.isdigit() and int(name) != getpid() and beneath.lives(int(name)) for name in names)
 
 
 def recover(policy: Policy, wanted: Confinement) -> list[str]:
@@ -88,9 +87,11 @@ def recover(policy: Policy, wanted: Confinement) -> list[str]:
         return []
     for name in names:
         # A record that was being written when its watcher was killed: nothing had started yet.
-        if name[-4:] == ".new" and name[:-4].isdigit() and not _lives(int(name[:-4])):
+        if name[-4:] == ".new" and name[:-4].isdigit() and not beneath.lives(int(name[:-4])):
             _remove(f"{folder}/{name}")
-    orphans = [name for name in names if name.isdigit() and int(name) != getpid() and not _lives(int(name))]
+    orphans = [
+        name for name in names if name.isdigit() and int(name) != getpid() and not beneath.lives(int(name))
+    ]
     if not orphans:
         return []
     said: list[str] = []
@@ -125,14 +126,3 @@ def _remove(path: str) -> None:
         unlink(path)
     except OSError:
         return
-
-
-def _lives(pid: int) -> bool:
-    """A number that was given to another process keeps its record until that one is gone too."""
-    try:
-        kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True

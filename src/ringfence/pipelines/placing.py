@@ -47,7 +47,7 @@ def confinement(policy: Policy, files: Sequence[str] = (), *, nested: bool = Fal
         (absent if not there else masked if zone.access is Access.NONE else carve_outs).append(zone)
     if nested:
         # Inside another fence: what the kernel holds already needs no second hand, and could not be given one.
-        carve_outs = [zone for zone in carve_outs if not _is_read_only(zone.root)]
+        carve_outs = [zone for zone in carve_outs if not is_read_only(zone.root)]
     roots = [zone.root for zone in writable]
     return Confinement(
         tuple(writable),
@@ -166,7 +166,7 @@ def is_link(path: str) -> bool:
         return False
 
 
-def _is_read_only(path: str) -> bool:
+def is_read_only(path: str) -> bool:
     try:
         return bool(statvfs(path.encode("utf-8", "surrogateescape")).f_flag & 1)  # ST_RDONLY
     except OSError:

@@ -202,6 +202,10 @@ def fenced_environment(env: dict[str, str], policy: Policy, name: str) -> dict[s
     made.update(session.environment(policy, name))
     if policy.restricted:
         made["RINGFENCE_FENCE"] = name
+    if policy.worktrees:
+        from ringfence.pipelines.git_grant import environment
+
+        made.update(environment(env))
     return made
 
 

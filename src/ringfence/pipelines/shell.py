@@ -25,7 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ringfence.model import CommandDecision
+    from ringfence.model import CommandDecision, Policy
     from ringfence.pipelines.fence import Fence
     from ringfence.pipelines.refusals import Sink
     from ringfence.policy.asked import Flags
@@ -41,6 +41,7 @@ _OPTIONS = {
     "--refusals": True,
 }
 _SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/bin/sh")
+_MOVES_TREE = ("switch", "checkout", "reset", "merge", "rebase", "cherry-pick")
 _TAKES_VALUE = ("-o", "+o", "-O", "+O", "--rcfile", "--init-file")
 
 
@@ -113,6 +114,11 @@ def start(
         refused = _judge(fence.with_policy(policy, inside), said or text, cwd, program)
         if refused is not None:
             return _refuse(fence, text, cwd, refused, sink)
+    if text and policy.restricted and "git " in text and (why := _before_git(policy, said or text, cwd, env)):
+        from ringfence.pipelines.say import complain
+
+        complain(f"ringfence: nothing was run: {why}")
+        return EXIT_REFUSED
     if not policy.restricted:
         from ringfence.pipelines.say import complain
 
@@ -198,6 +204,15 @@ def _judge(fence: Fence, text: str, cwd: str, program: str) -> CommandDecision |
     if denied and all(use.code == _NO_ACCESS for use in denied):
         return None  # where we may not search, no program in the fence may: the kernel answers, as it would without us
     return decision
+
+
+def _before_git(policy: Policy, text: str, cwd: str, env: dict[str, str]) -> str:
+    """Why a command of git may not start: it would change a guarded file that git tracks. "" otherwise."""
+    if not any(f" {word} " in text for word in _MOVES_TREE):
+        return ""
+    from ringfence.pipelines.git_before import refusal
+
+    return refusal(policy, text, cwd, env.get("PATH", ""))
 
 
 def _refuse(fence: Fence, text: str, cwd: str, decision: CommandDecision, sink: Sink | None) -> int:

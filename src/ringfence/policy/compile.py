@@ -22,10 +22,11 @@ from ringfence.model import (
     Zone,
     ZoneKind,
 )
-from ringfence.policy.git_layout import GitLayout, inspect_git
+from ringfence.policy.git_layout import GitLayout, inspect_git, worktrees_of
 from ringfence.policy.guarding import guard_globs, linked_guards, placed_guards, repository_globs
 from ringfence.policy.merge import LeftOut, merge_unguard, merge_words
 from ringfence.policy.narrow import Bounds, why_not
+from ringfence.policy.nested import nested_globs
 from ringfence.policy.paths import below
 from ringfence.policy.roots import (
     existing_folder,
@@ -83,6 +84,7 @@ def compile_policy(
     off = {*unguarded, "git-config", "git-modules-config"} if git_open else set(unguarded)
     globs += guard_globs(writable, off, words["git_config"].value)
     globs += repository_globs(layouts, writable, off, words["git_config"].value)
+    globs += nested_globs(roots, off, words["git_config"].value) if restricted else []
     placed, notes = placed_guards(layers, layouts, sources, writable, off, locator)
     linked, linked_globs, linked_notes = linked_guards(
         writable, off, words["git_config"].value, evidence, locator
@@ -110,6 +112,7 @@ def compile_policy(
         default=Rule("default", "built in"),
         notes=(*(str(each) for each in left_out), *notes),
         helpers=tuple(name for name in HELPERS if HELPER_GUARD + name in unguarded),
+        worktrees=worktrees_of(layouts, zones) if restricted else (),
     )
     tests = tuple(test for layer in layers for test in layer.tests)
     return Compiled(policy, words, unguarded, left_out, tests, layouts)

@@ -11,6 +11,7 @@ from ringfence.model import (
     Rule,
     Strength,
     Verdict,
+    Worktree,
     Zone,
     ZoneKind,
 )
@@ -57,6 +58,7 @@ def to_plain(policy: Policy) -> list[Any]:
         number[policy.default],
         list(policy.notes),
         list(policy.helpers),
+        [list(each) for each in policy.worktrees],
     ]
 
 
@@ -64,7 +66,7 @@ def from_plain(plain: list[Any]) -> Policy:
     """Undo `to_plain`. Raises ValueError, TypeError, KeyError or IndexError for anything else."""
     (
         workspace, restricted, raw_rules, raw_zones, raw_globs, reads, shell_reads, opaque, unattended,
-        minimum, strict, temp, caches, git_config, folders, default, notes, helpers,
+        minimum, strict, temp, caches, git_config, folders, default, notes, helpers, worktrees,
     ) = plain  # fmt: skip
     rules = [Rule(*raw) for raw in raw_rules]
     access = {each.value: each for each in Access}
@@ -109,4 +111,5 @@ def from_plain(plain: list[Any]) -> Policy:
         rules[default],
         tuple(notes),
         tuple(helpers),
+        tuple([Worktree(*each) for each in worktrees]),
     )

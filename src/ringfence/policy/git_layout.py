@@ -10,14 +10,15 @@ from __future__ import annotations
 import os
 
 from ringfence.errors import PolicyError
-from ringfence.model import Located
+from ringfence.model import Access, Located, Worktree
+from ringfence.policy.paths import below
 from ringfence.records import Choice, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from ringfence.model import Site
+    from ringfence.model import Site, Zone
     from ringfence.policy.evidence import Evidence
 
     Locate = Callable[[str], Site]
@@ -125,6 +126,25 @@ def _bare(workspace: str, evidence: Evidence) -> GitLayout:
 
 def _is_bare(config: bytes) -> bool:
     return config_value(config, "core", "bare").lower() in ("true", "yes", "on", "1")
+
+
+def worktrees_of(layouts: Sequence[GitLayout], zones: Sequence[Zone]) -> tuple[Worktree, ...]:
+    """The linked worktrees whose shared folder nobody may write otherwise: there git needs a grant.
+
+    A shared folder that lies in a writable tree needs none: git works there as in any checkout.
+    """
+    return tuple(
+        Worktree(each.workspace, each.git_dir, each.common_dir)
+        for each in layouts
+        if each.kind is GitKind.WORKTREE and not _writable(each.common_dir, zones)
+    )
+
+
+def _writable(path: str, zones: Sequence[Zone]) -> bool:
+    """Whether the longest root above `path` grants writing; on a tie the stricter one counts."""
+    above = [zone for zone in zones if below(path, zone.root)]
+    longest = max((len(zone.root) for zone in above), default=-1)
+    return bool(above) and all(z.access is Access.WRITE for z in above if len(z.root) == longest)
 
 
 def _with_hooks(layout: GitLayout, evidence: Evidence) -> GitLayout:
