@@ -153,3 +153,20 @@ def test_a_bwrap_of_somebody_else_is_never_taken(tmp_path, monkeypatch):
     assert bubblewrap.find() == str(mine)  # of root, who runs this test
     os.chown(mine, 12, 12)
     assert bubblewrap.find() == ""
+
+
+@needs_bwrap
+def test_the_repository_of_a_linked_worktree_stays_closed(closed):
+    """The mounts engine shows a private layer there. Without one it must not become writable instead."""
+    git = ["git", "-c", "user.name=t", "-c", "user.email=t@t", "-c", "safe.directory=*", "-C", closed.ws]
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], check=True, **closed.popen)
+    subprocess.run([*git, "worktree", "add", "-q", closed.path("wt")], check=True, **closed.popen)
+    with open(closed.path("ws/.git/HEAD"), encoding="utf-8") as file:
+        before = file.read()
+    closed.ws = closed.path("wt")
+    done = run(closed, "touch ran; echo evil > ../ws/.git/HEAD; touch ../ws/.git/refs/heads/evil", "--report")
+    assert os.path.exists(closed.path("wt/ran")), done
+    assert "mounts made by" in done.stderr
+    with open(closed.path("ws/.git/HEAD"), encoding="utf-8") as file:
+        assert file.read() == before
+    assert not os.path.exists(closed.path("ws/.git/refs/heads/evil"))

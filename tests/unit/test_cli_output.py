@@ -165,6 +165,7 @@ def test_doctor(product):
         "userns",
         "mount_api",
         "overlay",
+        "layer",
         "parser",
     }
     for rule in value["rules"]:
@@ -182,7 +183,7 @@ def test_doctor(product):
 
 def test_status(product):
     value = _json(product, "status", "claude", "--workspace", product.ws, status=1)
-    assert set(value) == {"version", "agent", "scope", "settings", "changed", "workspace", "checks"}
+    assert set(value) == {"version", "agent", "scope", "settings", "changed", "workspace", "checks", "holes"}
 
 
 def test_doctor_lists_files_with_another_name(product):

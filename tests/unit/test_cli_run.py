@@ -59,6 +59,7 @@ def test_what_the_text_tells_is_refused_before_anything_runs(product):
     assert not os.path.exists(product.path("ws/a"))
     (entry,) = product.log()
     assert (entry["door"], entry["code"], entry["path"]) == ("shell", "outside.write", f"{product.out}/a")
+    assert entry["strength"] == "hook"
 
 
 @pytest.mark.parametrize("line", ["head -1 /etc/passwd", "ls /usr", "grep -c . /etc/hosts"])
@@ -419,6 +420,7 @@ def test_with_a_file_as_stderr_the_refusal_is_certain_and_said_once(product):
     assert said[1].startswith("ringfence:   next: ")
     (entry,) = product.log()
     assert (entry["door"], entry["code"], entry["path"]) == ("shell", "outside.write", f"{product.out}/a")
+    assert entry["strength"] == "kernel"
 
 
 def test_a_relative_path_is_said_once(product):

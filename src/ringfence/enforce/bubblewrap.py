@@ -20,6 +20,7 @@ from ringfence.enforce import mounts_report as report
 from ringfence.enforce.mounts_apply import Built
 from ringfence.enforce.mounts_devices import DEVICES
 from ringfence.enforce.mounts_plan import Hold
+from ringfence.enforce.report import of_shadow
 from ringfence.errors import KernelCallError
 from ringfence.kernel import descriptors, libc, seccomp
 from ringfence.kernel import mounts as mount_calls
@@ -72,6 +73,8 @@ def prepare(confinement: Confinement, standing: mounts.Standing, program: Progra
     bwrap = find()
     if not bwrap:
         raise KernelCallError("bwrap", _EPERM, "looking for bubblewrap: none of root's is installed")
+    # A private layer over a shared repository takes an overlay, which this bubblewrap cannot make: it stays closed.
+    shadowed, confinement = confinement.shadowed, confinement._replace(shadowed=())
     found = mounts.survey(confinement, standing)
     gone = tuple(step.path for step in found.planned.steps if _mode(step.path) is None)
     words = [bwrap, *arguments(found.planned, found.place, standing.cwd)]
@@ -93,7 +96,8 @@ def prepare(confinement: Confinement, standing: mounts.Standing, program: Progra
         inner = tuple(zone.root for zone in (*confinement.carve_outs, *confinement.masked))
         descriptors.close_leaks(roots, inner)
         held = report.of_mounts(confinement, found.planned, Built(gone, limited=False), _BY_BUBBLEWRAP, notes)
-        return held._replace(detail=f"mounts made by {bwrap}, without Landlock on top")
+        rules = (*held.rules, *(of_shadow(each, gone=True) for each in shadowed))
+        return held._replace(rules=rules, detail=f"mounts made by {bwrap}, without Landlock on top")
 
     return Prepared(program._replace(argv=[*words, "--", *program.argv]), confine)
 

@@ -25,7 +25,7 @@ from posix import (
     pread,
 )
 
-from ringfence.model import Op, Verdict
+from ringfence.model import Op, Strength, Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ class Watch:
             complain(f"ringfence: {lead} [{decision.code}]: {decision.message}. Rule: {decision.rule}.")
             if decision.hint:
                 complain(f"ringfence:   next: {decision.hint}")
-            record_command(self._fence.policy, "shell", self._command, self._cwd, decision)
+            record_command(self._fence.policy, "shell", self._command, self._cwd, decision, Strength.KERNEL)
 
 
 def could(path: str) -> bool:

@@ -9,6 +9,8 @@ from _json import encode_basestring_ascii as quoted
 from posix import O_APPEND, O_CLOEXEC, O_CREAT, O_NOFOLLOW, O_WRONLY, close, fstat, mkdir, open, rename, write
 from time import time
 
+from ringfence.model import Strength
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ringfence.model import Decision, Policy, ToolCall
@@ -34,9 +36,12 @@ def record(policy: Policy, call: ToolCall, decision: Decision, warning: str = ""
     )
 
 
-def record_command(policy: Policy, door: str, command: str, cwd: str, decision: Decision) -> None:
-    """Append what a fenced command met."""
-    append(policy, (("door", door), ("command", command[:2000]), ("cwd", cwd), *_verdict(decision)))
+def record_command(
+    policy: Policy, door: str, command: str, cwd: str, decision: Decision, strength: Strength = Strength.HOOK
+) -> None:
+    """Append what a fenced command met; `strength` is what refused it: its text was read, or the kernel did."""
+    told = (("strength", str(strength)),)
+    append(policy, (("door", door), ("command", command[:2000]), ("cwd", cwd), *_verdict(decision), *told))
 
 
 def _verdict(decision: Decision) -> tuple[tuple[str, str], ...]:
