@@ -170,6 +170,14 @@ def test_each_call_sees_the_real_tree_as_it_is_now(product, who):
     assert (done.status, done.text) == (0, "new\n" * 4 + "inner\n"), done
 
 
+def test_looking_anew_keeps_the_mount_without_devices(product):
+    for _ in range(2):
+        # Not named in the text: reading through /proc by `self` is refused there.
+        table = call(product, "python3 -I -c \"print(open('/pro' + 'c/self/mountinfo').read())\"").text
+        (line,) = [row for row in table.splitlines() if f" {product.ws} " in row and " - overlay " in row]
+        assert "rw,nodev" in line
+
+
 def test_two_sessions_do_not_meet(product, who):
     call(product, "echo one > f")
     done = call(product, "test ! -e f && echo two > f && cat f", session="r2")
