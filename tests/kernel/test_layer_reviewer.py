@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from ringfence.kernel import processes
 from tests.kernel.conftest import HERE
 from tests.support import users
 from tests.support.layer_rig import full_hash, inhabitants, leftovers, product_of, review
@@ -208,6 +209,15 @@ def test_a_linked_worktree_can_be_committed_to_and_nothing_reaches_its_repositor
         product.ws = main
 
 
+def test_looking_anew_keeps_the_mount_without_devices(product):
+    for _ in range(2):
+        # By number: a text that names /proc/self is refused before it runs.
+        script = "import os; print(open(f'/proc/{os.getpid()}/mountinfo').read())"
+        table = call(product, f'python3 -I -c "{script}"').text
+        (line,) = [row for row in table.splitlines() if f" {product.ws} " in row and " - overlay " in row]
+        assert "rw,nodev" in line
+
+
 def test_two_sessions_do_not_meet(product, who):
     call(product, "echo one > f")
     done = call(product, "test ! -e f && echo two > f && cat f", session="r2")
@@ -285,6 +295,32 @@ def test_the_agents_end_event_ends_the_layer(product):
     assert done.status == 0, done
     assert not inhabitants(product)
     assert not leftovers(product)
+
+
+def test_a_workspace_that_is_removed_hides_nobody(product, who):
+    """The kernel takes a mount away with the folder it stands on; what lived there is still found and ended."""
+    script = "while :; do date +%N > $TMPDIR/beat; sleep 0.05; done >/dev/null 2>&1 & echo $!"
+    pid = int(call(product, script).text)
+    shutil.rmtree(product.ws)
+    os.mkdir(product.ws)
+    assert processes.born(pid)
+    assert review(product, who, "drop", "r1")[1][0][1] >= 2
+    assert not processes.born(pid)
+
+
+def test_jobs_on_a_layer_on_the_disk_are_found_too(product):
+    words = (
+        "try",
+        "--on",
+        "disk",
+        "--workspace",
+        product.ws,
+        "--",
+        "/bin/sh",
+        "-c",
+        "sleep 1000 >/dev/null 2>&1 & echo $!",
+    )
+    assert not processes.born(int(product.run(*words).text.split()[0]))
 
 
 def test_a_killed_holder_costs_the_layer_and_nothing_else(product):

@@ -63,10 +63,11 @@ def both(product, who, script, *, pair):
 
 @pytest.mark.parametrize("part", range(SLICES))
 def test_a_generated_script_does_the_same_with_keep_and_nothing_without(product, who, part):
-    changed = 0
+    changed = played = 0
     for seed in range(part * 300 // SLICES, (part + 1) * 300 // SLICES):
         if who.is_root and seed % 4:
             continue  # an ordinary user plays all of them
+        played += 1
         script = layer_ops.generate(seed)
         player, wanted = both(product, who, script, pair=False)
         before = layer_ops.snapshot(product.ws)
@@ -82,7 +83,7 @@ def test_a_generated_script_does_the_same_with_keep_and_nothing_without(product,
         assert layer_ops.lasting(layer_ops.snapshot(product.ws)) == layer_ops.lasting(wanted), (seed, script)
         assert all(change["applied"] for change in said["changes"]), script
         changed += bool(said["changes"])
-    assert changed > 4  # scripts that do nothing prove nothing
+    assert changed > played / 2  # scripts that do nothing prove nothing
 
 
 @pytest.mark.parametrize("part", range(4))

@@ -65,6 +65,8 @@ def make_top(layer: Layer, store: int, disk: int) -> int:
             ("source", layer.mark),
         )
         disk = mounts.new_filesystem("tmpfs", options, mounts.NOSUID | mounts.NODEV)
+    else:
+        _attach_mark(layer.mark, store)
     place = mounts.open_path("layer", beneath=store)
     mounts.attach(disk, place, "the layer")
     posix.close(place)
@@ -75,6 +77,16 @@ def make_top(layer: Layer, store: int, disk: int) -> int:
         posix.mkdir(upper_of(index), 0o700, dir_fd=top)
         posix.mkdir(f"{index}/work", 0o700, dir_fd=top)
     return top
+
+
+def _attach_mark(mark: str, store: int) -> None:
+    """A tmpfs that only carries the mark: the kernel takes the overlays away with the real folder below them."""
+    posix.mkdir("mark", 0, dir_fd=store)
+    tree = mounts.new_filesystem("tmpfs", (("size", "4096"), ("source", mark)), mounts.RDONLY | mounts.NODEV)
+    place = mounts.open_path("mark", beneath=store)
+    mounts.attach(tree, place, "the layer's mark")
+    posix.close(place)
+    posix.close(tree)
 
 
 def overlay(layer: Layer, index: int, top: int, lower: int) -> int:

@@ -157,7 +157,9 @@ def forget_names(where: str) -> None:
     `reconfigure_super` shrinks the dentry cache first (fs/super.c). An overlay never asks again whether what it
     remembers of its lower folders is still true, and ours lives as long as a session.
     """
-    libc.call("mount", None, _bytes(where), None, _MS_REMOUNT, None, doing=f"looking anew at {where}")
+    # A remount sets the flags of the mount anew: those that are not named are taken off.
+    flags = _MS_REMOUNT | NODEV
+    libc.call("mount", None, _bytes(where), None, flags, None, doing=f"looking anew at {where}")
 
 
 def later_calls_filter() -> bytes:

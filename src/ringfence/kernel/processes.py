@@ -107,7 +107,8 @@ def _has(pid: int, mark: str) -> bool:
         return False
     finally:
         posix.close(descriptor)
-    return b" - overlay " + mark.encode() + b" " in b"".join(pieces)
+    # Of the tmpfs in the hidden store: an overlay is gone as soon as the real folder below it is removed.
+    return b" - tmpfs " + mark.encode() + b" " in b"".join(pieces)
 
 
 def _kill_in(namespace: str, pid: int) -> bool:
