@@ -79,6 +79,7 @@ def finished(done: Session, scenario: Scenario) -> None:
 
 def landed(done: Session, row: Row, scenario: Scenario) -> None:
     for path, text in scenario.lands:
+        assert os.path.exists(done.stage.fill(path)), (path, done.told(scenario.name))
         with open(done.stage.fill(path), encoding="utf-8") as made:
             assert made.read() == text, (path, done.told(scenario.name))
     for path in row.gone:

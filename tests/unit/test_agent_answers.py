@@ -11,7 +11,7 @@ import pytest
 
 from ringfence.agents import registry
 from ringfence.errors import WireError
-from ringfence.model import Lane, Mode
+from ringfence.model import Lane, Mode, Verdict
 from tests.support import dialects
 from tests.support.product import Done, Product, needs_engine, needs_mounts, product_fixture  # noqa: F401 - a fixture
 
@@ -245,6 +245,27 @@ def test_a_question_is_asked_only_where_somebody_can_answer(product, agent):
     assert "nobody is there to ask" in dialects.reason(agent, alone)
     assert b'"ask"' in asked.out
     assert b'"ask"' not in alone.out
+
+
+def test_copilot_approves_the_fenced_command_only_where_nobody_attends(product):
+    call = dialects.shell("copilot", product.ws, "make")
+    for posture, approved in (("attended", False), ("unattended", True)):
+        done = _ask(product, "copilot", call, "--workspace", product.ws, "--posture", posture)
+        assert dialects.rewritten("copilot", done)
+        assert ("permissionDecision" in done.json) == approved
+    unfenced = _ask(product, "copilot", call, "--no-restrict-paths", "--posture", "unattended")
+    assert unfenced.out == b""  # nothing is rewritten, so nothing is approved
+
+
+@pytest.mark.parametrize("agent", ["codex", "opencode", "cursor"])
+def test_a_question_to_an_agent_that_cannot_ask_is_a_refusal_that_says_so(agent):
+    dialect = registry.dialect(registry.ROWS[agent])
+    call = dialect.decode(dialects.shell(agent, "/w", "ls"), lambda _: False)
+    reply = dialect.encode(call, Verdict.ASK, "why")
+    done = Done(reply.status, reply.stdout.encode(), b"")
+    assert not dialects.runs(agent, done)
+    assert dialects.reason(agent, done).startswith("why ")
+    assert "so this is a refusal" in dialects.reason(agent, done)
 
 
 # --- the predicate ------------------------------------------------------------------------------------

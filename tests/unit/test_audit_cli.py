@@ -205,16 +205,29 @@ def started(product, *more, **popen):
     return subprocess.Popen(product.words(*words(product, *more)), env=product.env, cwd=product.ws, **popen)
 
 
+@pytest.mark.parametrize("count", [20, 3000], ids=["while-it-waits", "while-it-writes"])
 @pytest.mark.parametrize("output", ["text", "jsonl", "sarif", "junit"])
-def test_an_interrupt_ends_it_with_what_was_judged(product, output):
+def test_an_interrupt_ends_it_with_what_was_judged(product, output, count):
     with started(
-        product, "--output", output, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        product,
+        "--output",
+        output,
+        "--format",
+        "lines",
+        # A background job of a shell ignores it, and hands that down.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     ) as child:
-        child.stdin.write(b"../out/x\n" * 20_000)
+        child.stdin.write(b"../out/x\n" * count)  # less than a pipe holds; 3000 findings are more
         child.stdin.flush()
-        time.sleep(1.5)  # it waits for more by then
+        time.sleep(4)  # by then it waits for more, or for a reader
         child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=TIMEOUT)
+        try:
+            out, err = child.communicate(timeout=TIMEOUT)
+        finally:
+            child.kill()
     assert child.returncode == 130, err
     assert b"Traceback" not in err
     if output == "jsonl":

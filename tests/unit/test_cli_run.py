@@ -298,7 +298,8 @@ def test_a_sessions_name_is_a_name_and_no_path(product, name):
     try:
         done = _shell(product, "--session", name, "-c", f"touch {base}/spoilt-{os.getpid()}")
         assert done.status == 2
-        assert set(os.listdir(base)) <= before
+        # Calls of other runs on this machine come and go.
+        assert {made for made in set(os.listdir(base)) - before if made[:5] != "call-"} == set()
     finally:
         for made in ("a", "x", "b", "tmp", f"spoilt-{os.getpid()}"):
             if made not in before:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 
 import click
 
 from ringfence.cli.options import fence_options
+from ringfence.cli.sink import Sink
 from ringfence.errors import EXIT_OK, EXIT_REFUSED, UsageError
 from ringfence.model import Op, Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import IO, Self
 
     from ringfence.pipelines.fence import Fence
     from ringfence.pipelines.tally import Tally
@@ -211,10 +210,10 @@ def write(
     add, allow = tally.add, Verdict.ALLOW
     complete = True
     with Sink(late=writer.late) as sink:
-        if not writer.late:
-            sink.put(writer.head(None))
         count = 0
         try:
+            if not writer.late:
+                sink.put(writer.head(None))
             for finding in findings:
                 decision = finding.decision
                 add(decision)
@@ -227,34 +226,7 @@ def write(
         except KeyboardInterrupt:
             complete = False
         summary: Summary = tally.summary(complete=complete, weaker=weaker)
-        sink.put(writer.tail(summary))
-        sink.finish(writer.head(summary) if writer.late else "")
+        sink.finish(writer.tail(summary), writer.head(summary) if writer.late else "")
     if not complete:
         return INTERRUPTED
     return EXIT_OK if summary.allowed == summary.judged and not summary.malformed else EXIT_REFUSED
-
-
-class Sink:
-    """Standard output in UTF-8; for a writer whose head comes last, a nameless file until then."""
-
-    def __init__(self, *, late: bool) -> None:
-        self._out: IO[bytes] = sys.stdout.buffer
-        self._spool: IO[bytes] | None = tempfile.TemporaryFile() if late else None  # noqa: SIM115 - closed below
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._spool is not None:
-            self._spool.close()
-
-    def put(self, text: str) -> None:
-        (self._spool or self._out).write(text.encode("utf-8", "surrogateescape"))
-
-    def finish(self, head: str) -> None:
-        if self._spool is not None:
-            self._out.write(head.encode("utf-8", "surrogateescape"))
-            self._spool.seek(0)
-            while block := self._spool.read(1 << 16):
-                self._out.write(block)
-        self._out.flush()

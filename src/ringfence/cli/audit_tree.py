@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 def audit_tree(flags: Flags, output: str, fix: bool) -> int:
     """Exit 0 if nothing but notes was found, or all of it was mended; 1 if anything else."""
-    from ringfence.cli.audit import INTERRUPTED, Sink
+    from ringfence.cli.audit import INTERRUPTED
+    from ringfence.cli.sink import Sink
     from ringfence.pipelines.check import fence_here
     from ringfence.pipelines.tree import Look
     from ringfence.pipelines.tree_mend import mend
@@ -29,9 +30,9 @@ def audit_tree(flags: Flags, output: str, fix: bool) -> int:
     mended = left = 0
     complete = True
     with Sink(late=writer.late) as sink:
-        if not writer.late:
-            sink.put(writer.head())
         try:
+            if not writer.late:
+                sink.put(writer.head())
             for found in look.findings():
                 seen = mend(found) if fix else found
                 counts[seen.severity] += 1
@@ -50,8 +51,7 @@ def audit_tree(flags: Flags, output: str, fix: bool) -> int:
             look.unseen,
             complete,
         )
-        sink.put(writer.tail(summary))
-        sink.finish(writer.head() if writer.late else "")
+        sink.finish(writer.tail(summary), writer.head() if writer.late else "")
     if not complete:
         return INTERRUPTED
     return EXIT_REFUSED if left else EXIT_OK

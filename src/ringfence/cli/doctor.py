@@ -27,8 +27,13 @@ _STYLES = {
 @click.command()
 @fence_options
 @click.option("--engine", type=click.Choice(ENGINES), default="auto", help="look at one engine only")
+@click.option(
+    "--seatbelt",
+    is_flag=True,
+    help="print the macOS profile of this policy and end (unproven: it has never run on a Mac)",
+)
 @json_option
-def doctor(flags: Flags, engine: str, as_json: bool) -> int:
+def doctor(flags: Flags, engine: str, seatbelt: bool, as_json: bool) -> int:
     """What this machine can hold, rule by rule, and the proof: in a child, each rule is tried.
 
     Tried are writes, moves of what holds a guarded place, changes of mode, sockets of helpers and typing into a
@@ -39,11 +44,14 @@ def doctor(flags: Flags, engine: str, as_json: bool) -> int:
     Examples:
       ringfence doctor --workspace .
       ringfence doctor --workspace . --json
+      ringfence doctor --workspace . --seatbelt > fence.sb
     """
     from ringfence.pipelines.doctor import by_strength, diagnose
 
-    found = diagnose(flags, engine)
     out = Out(as_json)
+    if seatbelt:
+        return _seatbelt(flags, out, as_json)
+    found = diagnose(flags, engine)
     if as_json:
         out.json(_as_json(found))
         return found.status
@@ -76,6 +84,17 @@ def doctor(flags: Flags, engine: str, as_json: bool) -> int:
         )
     out.lines(["not fenced by ringfence: network, environment secrets, CPU and memory"])
     return found.status
+
+
+def _seatbelt(flags: Flags, out: Out, as_json: bool) -> int:
+    from ringfence.pipelines.doctor import seatbelt_profile
+
+    text, unproven = seatbelt_profile(flags)
+    if as_json:
+        out.json({"version": 1, "engine": "seatbelt", "unproven": unproven, "profile": text})
+    else:
+        out.lines(text.splitlines())
+    return 0
 
 
 def _show_proofs(out: Out, proofs: tuple[Proof, ...]) -> None:

@@ -51,8 +51,9 @@ def replay(
       ringfence replay --workspace . --under-workspace ./packages/app ~/.codex/sessions
       ringfence replay --under new.toml
     """
-    from ringfence.cli.audit import INTERRUPTED, Sink
+    from ringfence.cli.audit import INTERRUPTED
     from ringfence.cli.output import Out
+    from ringfence.cli.sink import Sink
     from ringfence.pipelines.check import fence_here
     from ringfence.pipelines.inputs import Skipped, find, read
     from ringfence.pipelines.replay import default_inputs, kind_of
@@ -101,8 +102,7 @@ def replay(
             complete = False
         judged = sum(counts.values()) - counts["malformed"]
         summary = ReplaySummary(judged=judged, skipped=skipped, complete=complete, **counts)
-        sink.put(replayed.replay_json(summary) if as_json else replayed.replay_text(summary))
-        sink.finish("")
+        sink.finish(replayed.replay_json(summary) if as_json else replayed.replay_text(summary))
     if not complete:
         return INTERRUPTED
     return EXIT_OK if counts["same"] == judged and not counts["malformed"] else EXIT_REFUSED

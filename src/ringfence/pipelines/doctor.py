@@ -85,6 +85,21 @@ def _stand(
     return without_engine(confinement(policy), "no engine could be built"), ran.missed
 
 
+def seatbelt_profile(flags: Flags) -> tuple[str, str]:
+    """The macOS profile of this policy, and what must be said of it. Raises UsageError for a path it cannot name."""
+    from ringfence.enforce import seatbelt
+    from ringfence.errors import UsageError
+
+    env = compose.process_environment()
+    loaded = compose.load_policy(flags, env, compose.process_cwd(), env.get("HOME") or None)
+    policy = session.with_session(loaded.policy, session.session_name("", ""))
+    own = tuple(folder for folder in (policy.folders.config, policy.folders.state) if folder)
+    try:
+        return seatbelt.profile(confinement(policy), own), seatbelt.UNPROVEN
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
 def _capabilities() -> Capabilities | None:
     if sys.platform != "linux":
         return None

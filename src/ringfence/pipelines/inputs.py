@@ -118,7 +118,8 @@ def _from(
     told: Callable[[Skipped], None],
     seen: Callable[[int], None],
 ) -> Iterator[Proposal]:
-    head = _head(file)
+    # A named format is read as it comes: a slow pipe is judged record by record.
+    head = b"" if named else _head(file)
     name = named or detect(head)
     if not item.sure and not named and (not head or name in {"lines", "nul"}):
         told(Skipped(item.name, "its format is not told by its beginning; name it with --format"))
@@ -153,7 +154,8 @@ def _blocks(head: bytes, file: IO[bytes], seen: Callable[[int], None]) -> Iterat
     if head:
         seen(len(head))
         yield head
-    while block := file.read(BLOCK):
+    take = getattr(file, "read1", file.read)  # what is there, and not what fills a block
+    while block := take(BLOCK):
         seen(len(block))
         yield block
 

@@ -68,9 +68,8 @@ class JUnit:
 
 def _text(text: str) -> str:
     """XML 1.0 text: what no document may hold is shown as its escape."""
-    clean = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     out = []
-    for char in clean:
+    for char in text.encode("utf-8", "backslashreplace").decode("utf-8"):
         code = ord(char)
         if char in "&<>\"'":
             out.append({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;"}[char])

@@ -130,11 +130,18 @@ def _by_family(code: str) -> str:
 
 def _uri(source: str) -> str:
     """A relative reference, or `file:` for an absolute path (RFC 8089); odd bytes percent-encoded."""
-    raw = source.strip("<>").encode("utf-8", "surrogateescape")
+    raw = _bytes(source.strip("<>"))
     text = quote(raw, safe="/-._~")
     return f"file://{text}" if text.startswith("/") else text.removeprefix("./")
 
 
 def _clean(text: str) -> str:
-    """Lone surrogates are no Unicode text: shown as their bytes."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    """Lone surrogates are no Unicode text: shown as their bytes, or as what they are."""
+    return _bytes(text).decode("utf-8", "backslashreplace")
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # a surrogate that stands for no byte
+        return text.encode("utf-8", "backslashreplace")
