@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -31,9 +32,24 @@ def cases(rows: tuple[Row, ...]) -> list:
     ]
 
 
+def wanted(items) -> list[tuple[Rig, str, bool]]:
+    """The sessions that the collected tests will ask for, in their order."""
+    found = {}
+    for item in items:
+        name = getattr(item, "originalname", "")
+        params = getattr(getattr(item, "callspec", None), "params", {})
+        if item.path.name != os.path.basename(__file__) or "rig" not in params:
+            continue
+        which = "inside" if name == "test_inside_lands" else "outside"
+        fenced = params.get("fenced", name != "test_attack_works_unfenced")
+        found[str(params["rig"]), which, fenced] = (params["rig"], which, fenced)
+    return list(found.values())
+
+
 @pytest.fixture(scope="module")
-def session(tmp_path_factory):
-    """session(rig, list, fenced): the one session of that kind, played at its first use.
+def session(request, tmp_path_factory):
+    """session(rig, list, fenced): the one session of that kind. All that the tests need are played at the first use,
+    a few at a time: agents mostly wait.
 
     One that could not be played fails each of its tests at once, not each after a minute.
     """
@@ -54,14 +70,18 @@ def session(tmp_path_factory):
         scenarios = tuple(one for row in rows if (one := row.of(rig)) is not None)
         return play(rig, program, stage, scenarios, fenced=fenced)
 
+    def settle_once(one: tuple[Rig, str, bool]) -> None:
+        rig, which, fenced = one
+        try:
+            done[str(rig), which, fenced] = play_once(rig, which, fenced)
+        except BaseException as error:
+            done[str(rig), which, fenced] = error
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(settle_once, wanted(request.session.items)))
+
     def played(rig: Rig, which: str, fenced: bool) -> Session:
-        key = (str(rig), which, fenced)
-        if key not in done:
-            try:
-                done[key] = play_once(rig, which, fenced)
-            except BaseException as error:
-                done[key] = error
-        found = done[key]
+        found = done[str(rig), which, fenced]
         if isinstance(found, BaseException):
             raise found
         return found

@@ -31,7 +31,8 @@ def locate(disk: Disk, cwd: str, git_dir: str, work_tree: str) -> Repo:
     here = cwd
     for _ in range(MAX_DEPTH):
         mark = f"{here.rstrip('/')}/.git"
-        if disk.is_dir(mark):
+        # git passes by a folder of that name that has no HEAD (setup.c, is_git_directory).
+        if disk.is_dir(mark) and disk.exists(f"{mark}/HEAD"):
             return _finish(disk, work_tree or here, mark, fixed=bool(work_tree))
         text = disk.read_text(mark)
         if text is not None and text.startswith("gitdir:"):
