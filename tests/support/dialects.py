@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.support.product import Done
+from tests.support.product import Done, Product
 
 SESSION = "00000000-0000-4000-8000-000000000000"
 
@@ -22,7 +22,44 @@ NATIVE = {
     "copilot": (("create", "path"), ("view", "path"), ("bash", "command")),
     "qwen": (("write_file", "file_path"), ("read_file", "file_path"), ("run_shell_command", "command")),
 }
-REWRITES = ("codex", "gemini", "opencode", "pi", "cursor", "copilot")
+# Wired by hand and driven by none of our tests: what `runs` says of them is from documentation, or from others' probes.
+BY_HAND = ("amp", "cline", "droid", "goose", "kiro", "vscode", "windsurf")
+NATIVE |= {
+    "amp": (("create_file", "path"), ("Read", "path"), ("shell_command", "command")),
+    "cline": (("editor", "path"), ("read_files", "file_path"), ("run_commands", "commands")),
+    "droid": (("Create", "file_path"), ("Read", "file_path"), ("Execute", "command")),
+    "goose": (("write", "path"), ("read_image", "source"), ("shell", "command")),
+    "kiro": (("fs_write", "path"), ("fs_read", "path"), ("execute_bash", "command")),
+    "vscode": (("create_file", "filePath"), ("read_file", "filePath"), ("run_in_terminal", "command")),
+    "windsurf": (
+        ("pre_write_code", "file_path"),
+        ("pre_read_code", "file_path"),
+        ("pre_run_command", "command_line"),
+    ),
+}
+REWRITES = ("codex", "gemini", "opencode", "pi", "cursor", "copilot", "droid")
+STATUSES = ("amp", "kiro", "windsurf")  # nothing but the exit status counts
+
+
+def sent(agent: str, call: Any) -> tuple[bytes, dict[str, str], str | None]:
+    """(stdin, environment, working directory) of a hook of `agent` for `call`; None: any folder.
+
+    Amp's call is the door's own envelope: only its `stdin` is written, the rest surrounds the process.
+    """
+    if agent == "amp" and isinstance(call, dict) and "stdin" in call:
+        cwd = call.get("cwd")
+        return json.dumps(call["stdin"]).encode(), call["env"], cwd
+    env = {"AGENT": "amp", "AGENT_TOOL_NAME": "create_file"} if agent == "amp" else {}
+    return call if isinstance(call, bytes) else json.dumps(call).encode(), env, None
+
+
+def ask(product: Product, agent: str, call: Any, *words: str, **more: Any) -> Done:
+    """One call of the hook, surrounded as the agent does it."""
+    stdin, env, cwd = sent(agent, call)
+    more["env"] = {**env, **(more.get("env") or {})}
+    if cwd is not None:
+        more.setdefault("cwd", cwd)
+    return product.run("hook", agent, *(words or ("--workspace", product.ws)), stdin=stdin, **more)
 
 
 def payload(agent: str, cwd: str, tool: str, given: Any, **more: Any) -> dict[str, Any]:
@@ -42,7 +79,27 @@ def payload(agent: str, cwd: str, tool: str, given: Any, **more: Any) -> dict[st
         return {"agent": agent, "cwd": cwd, "mode": "print", "event": event, **more}
     if agent == "copilot":
         return {"sessionId": SESSION, "timestamp": 1, "cwd": cwd, "toolName": tool, "toolArgs": given, **more}
-    made: dict[str, Any] = {"session_id": SESSION, "cwd": cwd, "tool_name": tool, "tool_input": given}
+    if agent == "amp":
+        env = {"AGENT": "amp", "AGENT_TOOL_NAME": tool, "AMP_THREAD_ID": "T-" + SESSION}
+        return {"env": env, "cwd": cwd, "stdin": given, **more}
+    if agent == "cline":
+        roots = {"workspaceRoots": [cwd], "workspaceInfo": {"rootPath": cwd, "hint": "ws"}}
+        call = {"id": "c1", "name": tool, "input": given}
+        return {
+            "clineVersion": "",
+            "taskId": "t1",
+            **roots,
+            "hookName": "tool_call",
+            "tool_call": call,
+            **more,
+        }
+    if agent == "goose":
+        made = {"event": "PreToolUse", "session_id": SESSION, "matcher_context": tool, "tool_call_id": "c1"}
+        return {**made, "tool_name": tool, "tool_input": given, "working_dir": cwd, **more}
+    if agent == "windsurf":
+        info = {"cwd": cwd, **given} if tool == "pre_run_command" else given
+        return {"agent_action_name": tool, "trajectory_id": "t1", "tool_info": info, **more}
+    made = {"session_id": SESSION, "cwd": cwd, "tool_name": tool, "tool_input": given}
     if agent == "claude":
         made |= {"hook_event_name": "PreToolUse", "transcript_path": "", "permission_mode": "default"}
     elif agent == "codex":
@@ -61,6 +118,17 @@ def payload(agent: str, cwd: str, tool: str, given: Any, **more: Any) -> dict[st
             "prompt_id": "p",
             "tool_call_id": "c1",
         }
+    elif agent == "droid":
+        made |= {"hook_event_name": "PreToolUse", "transcript_path": "", "permission_mode": "auto-high"}
+    elif agent == "kiro":
+        made |= {"hook_event_name": "preToolUse"}
+    elif agent == "vscode":
+        made |= {
+            "hook_event_name": "PreToolUse",
+            "timestamp": "2026-11-30T10:00:00.000Z",
+            "transcript_path": None,
+            "tool_use_id": "toolu_1__vscode-1",
+        }
     elif agent == "cursor":
         made |= {
             "hook_event_name": "preToolUse",
@@ -75,12 +143,17 @@ def payload(agent: str, cwd: str, tool: str, given: Any, **more: Any) -> dict[st
 def write(agent: str, cwd: str, path: str, **more: Any) -> dict[str, Any]:
     tool, field = NATIVE[agent][0]
     text = f"*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch\n" if agent == "codex" else path
-    return payload(agent, cwd, tool, {field: text, "content": "x"}, **more)
+    return payload(agent, cwd, tool, {field: _absolute(agent, cwd, text), "content": "x"}, **more)
 
 
 def read(agent: str, cwd: str, path: str, **more: Any) -> dict[str, Any]:
     tool, field = NATIVE[agent][1]
-    return payload(agent, cwd, tool, {field: path}, **more)
+    return payload(agent, cwd, tool, {field: _absolute(agent, cwd, path)}, **more)
+
+
+def _absolute(agent: str, cwd: str, path: str) -> str:
+    """Windsurf sends no relative paths of files, and no folder that they could start from."""
+    return f"{cwd}/{path}" if agent == "windsurf" and path[:1] not in ("/", "~") else path
 
 
 def shell(agent: str, cwd: str, command: str, **more: Any) -> dict[str, Any]:
@@ -91,7 +164,10 @@ def shell(agent: str, cwd: str, command: str, **more: Any) -> dict[str, Any]:
 def given_of(agent: str, call: dict[str, Any]) -> Any:
     if agent == "pi":
         return call["event"]["input"]
-    return call[{"opencode": "args", "copilot": "toolArgs"}.get(agent, "tool_input")]
+    if agent == "cline":
+        return call["tool_call"]["input"]
+    names = {"opencode": "args", "copilot": "toolArgs", "amp": "stdin", "windsurf": "tool_info"}
+    return call[names.get(agent, "tool_input")]
 
 
 def runs(agent: str, done: Done) -> bool:
@@ -105,6 +181,12 @@ def runs(agent: str, done: Done) -> bool:
         return value is None or value.get("permissionDecision") not in ("deny", "ask")
     if agent == "cursor":  # with failClosed
         return done.status == 0 and value is not None and value.get("permission") == "allow"
+    if agent in STATUSES:
+        return done.status == 0 if agent == "amp" else done.status != 2
+    if agent == "cline":  # the exit status is ignored
+        return value is None or value.get("cancel") is not True
+    if agent == "goose":  # with on_failure
+        return done.status == 0 and (not done.out or (value or {}).get("decision") == "allow")
     if done.status:
         reason = bool(done.err.strip()) or agent == "claude"
         silenced = agent == "gemini" and value is not None
@@ -118,6 +200,8 @@ def runs(agent: str, done: Done) -> bool:
         return not _codex_denies(value, said)
     if not isinstance(said, dict) or said.get("hookEventName") not in ("PreToolUse", "PreSkillShellCommand"):
         return True
+    if agent == "droid":
+        return said.get("permissionDecision") != "deny"  # it runs what a hook asks about
     return said.get("permissionDecision") not in ("deny", "ask")
 
 
@@ -142,8 +226,10 @@ def reason(agent: str, done: Done) -> str:
     value = _object(done)
     if value is None:
         return done.complaint
-    if agent in ("opencode", "pi", "gemini"):
+    if agent in ("opencode", "pi", "gemini", "goose"):
         return str(value.get("reason", ""))
+    if agent == "cline":
+        return str(value.get("errorMessage", ""))
     if agent == "copilot":
         return str(value.get("permissionDecisionReason", ""))
     if agent == "cursor":
@@ -165,7 +251,7 @@ def rewritten(agent: str, done: Done) -> dict[str, Any] | None:
     said = value.get("hookSpecificOutput", {})
     if agent == "gemini":
         return said.get("tool_input")
-    if agent == "codex" and said.get("permissionDecision") != "allow":
+    if agent in ("codex", "droid") and said.get("permissionDecision") != "allow":
         return None  # an `updatedInput` without it is dropped
     return None if agent == "qwen" else said.get("updatedInput")
 

@@ -19,8 +19,7 @@ AGENTS = list(registry.ROWS)
 
 
 def _ask(product: Product, agent: str, payload: object, *words: str, **more):
-    raw = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
-    return product.run("hook", agent, *(words or ("--workspace", product.ws)), stdin=raw, **more)
+    return dialects.ask(product, agent, payload, *words, **more)
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -44,7 +43,7 @@ def test_a_file_tool_inside_runs_and_outside_does_not(product, agent):
         assert "ringfence deny [outside.write]" in dialects.reason(agent, done), path
     done = _ask(product, agent, dialects.read(agent, product.ws, "../out/a"))
     assert "ringfence deny [outside.read]" in dialects.reason(agent, done)
-    assert done.status == 0
+    assert done.status == (2 if agent in dialects.STATUSES else 0)
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -233,7 +232,7 @@ def test_retired_words_fail(product, agent, word):
 
 
 # Where a command is left to a question: nothing leads it into the fenced shell, and the agent can ask.
-@pytest.mark.parametrize("agent", ["claude", "pi", "copilot", "qwen"])
+@pytest.mark.parametrize("agent", ["claude", "pi", "copilot", "qwen", "vscode"])
 def test_a_question_is_asked_only_where_somebody_can_answer(product, agent):
     call = dialects.shell(agent, product.ws, "true")
     if agent in dialects.REWRITES:
@@ -257,12 +256,26 @@ def test_copilot_approves_the_fenced_command_only_where_nobody_attends(product):
     assert unfenced.out == b""  # nothing is rewritten, so nothing is approved
 
 
-@pytest.mark.parametrize("agent", ["codex", "opencode", "cursor"])
+def test_amp_is_told_to_ask_only_where_the_words_say_that_somebody_attends(product):
+    call = dialects.shell("amp", product.ws, "true")
+    words = ("--workspace", product.ws)
+    assert _ask(product, "amp", call, *words, "--posture", "attended").status == 1
+    for more in ((), ("--posture", "unattended")):
+        done = _ask(product, "amp", call, *words, *more)
+        assert done.status == 2
+        assert "nobody is there to ask" in done.complaint
+    broken = _ask(product, "amp", b"{", *words, "--posture", "attended")
+    assert broken.status == 2
+
+
+@pytest.mark.parametrize(
+    "agent", ["codex", "opencode", "cursor", "amp", "cline", "droid", "goose", "kiro", "windsurf"]
+)
 def test_a_question_to_an_agent_that_cannot_ask_is_a_refusal_that_says_so(agent):
     dialect = registry.dialect(registry.ROWS[agent])
     call = dialect.decode(dialects.shell(agent, "/w", "ls"), lambda _: False)
     reply = dialect.encode(call, Verdict.ASK, "why")
-    done = Done(reply.status, reply.stdout.encode(), b"")
+    done = Done(reply.status, reply.stdout.encode(), reply.stderr.encode())
     assert not dialects.runs(agent, done)
     assert dialects.reason(agent, done).startswith("why ")
     assert "so this is a refusal" in dialects.reason(agent, done)
@@ -338,6 +351,11 @@ def _bad(agent: str, ws: str) -> dict[str, bytes]:
 def test_a_payload_that_cannot_be_judged_blocks(product, agent):
     for name, raw in _bad(agent, product.ws).items():
         done = _ask(product, agent, raw)
+        if (agent, name) == ("cline", "another agent's"):
+            # Nobody's JSON for a foreign payload; the script that is wired by hand makes a `cancel` of it
+            # (test_by_hand.py), for Cline itself reads no exit status.
+            assert (done.status, done.out) == (2, b"")
+            continue
         assert not dialects.runs(agent, done), name
         assert done.status in (0, 2), name
         assert done.err.strip(), name
@@ -353,8 +371,16 @@ WRONG = (None, True, 17, 1.5, [], {}, [[]], {"a": 1}, "")
 def test_a_field_of_another_type_blocks(product, agent):
     """Each field that the decision rests on, each with values that it never has."""
     tool, field = dialects.NATIVE[agent][0]
-    ways = {"opencode": ("tool", "args"), "pi": ("event",), "copilot": ("toolName", "toolArgs")}
-    tops = ("cwd", *ways.get(agent, ("tool_name", "tool_input")))
+    ways = {
+        "opencode": ("cwd", "tool", "args"),
+        "pi": ("cwd", "event"),
+        "copilot": ("cwd", "toolName", "toolArgs"),
+        "amp": ("cwd", "env", "stdin"),
+        "cline": ("hookName", "tool_call"),
+        "goose": ("working_dir", "tool_name", "tool_input"),
+        "windsurf": ("agent_action_name", "tool_info"),
+    }
+    tops = ways.get(agent, ("cwd", "tool_name", "tool_input"))
     good = dialects.write(agent, product.ws, "a")
     dialect = registry.dialect(registry.ROWS[agent])
     for wrong in WRONG:

@@ -33,8 +33,7 @@ WISHES = {
 
 
 def _ask(product: Product, agent: str, payload: object, *words: str, **more):
-    raw = json.dumps(payload).encode()
-    return product.run("hook", agent, *(words or ("--workspace", product.ws)), stdin=raw, **more)
+    return dialects.ask(product, agent, payload, *words, **more)
 
 
 def _child(agent: str, call: dict) -> dict:

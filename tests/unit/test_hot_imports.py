@@ -77,6 +77,13 @@ DIALECTS = {
     "cursor": {"agents.cursor", "agents.patches"},
     "copilot": {"agents.copilot", "agents.patches"},
     "qwen": {"agents.qwen"},
+    "amp": {"agents.amp", "agents.patches", "agents.statuses"},
+    "cline": {"agents.cline", "agents.patches"},
+    "droid": {"agents.droid", "agents.patches"},
+    "goose": {"agents.goose"},
+    "kiro": {"agents.kiro", "agents.statuses"},
+    "vscode": {"agents.vscode", "agents.patches"},
+    "windsurf": {"agents.windsurf", "agents.statuses"},
 }
 
 
@@ -160,7 +167,8 @@ def test_each_agent_has_its_list():
 @pytest.mark.parametrize("agent", DIALECTS)
 def test_the_hook_of_each_agent_loads_its_own_module_alone(product, bare, agent):
     product.write("ws/a", "x")
-    raw = json.dumps(dialects.write(agent, product.ws, "a")).encode()
+    raw, env, _ = dialects.sent(agent, dialects.write(agent, product.ws, "a"))
+    product.env = {**product.env, **env}
     words = ["hook", agent, "--workspace", product.ws]
     ours, foreign = _split(_loaded(words, raw, product, quiet=False), bare)
     assert foreign <= FOREIGN["hook"]

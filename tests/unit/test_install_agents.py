@@ -10,12 +10,18 @@ import subprocess
 import pytest
 
 from ringfence.agents import registry
+from ringfence.agents.by_hand import BY_HAND
 from ringfence.pipelines.install import settings_of
 from tests.support.product import Product, needs_engine, product_fixture  # noqa: F401 - a fixture
 
 pytestmark = needs_engine  # install proves itself by a command that only an engine can refuse
 
-AGENTS = tuple(name for name in registry.names() if name != "claude")
+_BY_HAND = pytest.mark.skip(reason="wired by hand: ringfence writes no settings of it (test_by_hand.py)")
+AGENTS = tuple(
+    pytest.param(name, marks=_BY_HAND) if name in BY_HAND else name
+    for name in registry.names()
+    if name != "claude"
+)
 JSON_FILES = ("codex", "gemini", "cursor", "qwen")
 COMMENTED = ("gemini", "qwen")
 PLUGINS = ("opencode", "pi")

@@ -5,13 +5,14 @@ Every function takes the agent's name first, for the refusal's words. Hot.
 
 from __future__ import annotations
 
-from ringfence.agents.strings import TooMuchError, path_strings
+from ringfence.agents.strings import TooMuchError, from_uri, path_strings
 from ringfence.errors import ForeignError, WireError
+from ringfence.jsonscan import loads
 from ringfence.model import Op, PathUse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     Row = tuple[str, Op, str]
 
@@ -32,7 +33,9 @@ MARKS: Mapping[str, str] = {
     "tool_call_id": "Qwen Code",
     "hookEventName": "VS Code",
     "args": "an OpenCode plugin",
+    "stdin": "an Amp delegate",
 }
+VSCODE_CALL = "__vscode-"  # in the `tool_use_id` of VS Code's calls; stands among `own` for its module
 _SHIMS = ("opencode", "pi")  # what our own plugins call themselves in `agent`
 
 
@@ -43,7 +46,7 @@ def record(agent: str, payload: object) -> dict[str, object]:
     return payload
 
 
-def no_other(agent: str, payload: Mapping[str, object], own: Iterable[str] = ()) -> None:
+def no_other(agent: str, payload: Mapping[str, object], own: Collection[str] = ()) -> None:
     """Raises ForeignError for a payload that carries another agent's mark; `own` are the marks of this one."""
     for key, owner in MARKS.items():
         if key in payload and key not in own:
@@ -51,7 +54,7 @@ def no_other(agent: str, payload: Mapping[str, object], own: Iterable[str] = ())
     if payload.get("agent") in _SHIMS and agent not in _SHIMS:
         raise ForeignError(agent, f"this is no payload of {agent}: one of our own plugins sent it")
     call = payload.get("tool_use_id")
-    if isinstance(call, str) and "__vscode-" in call:
+    if isinstance(call, str) and VSCODE_CALL in call and VSCODE_CALL not in own:
         raise ForeignError(agent, f"this is no payload of {agent}: its `tool_use_id` is VS Code's")
 
 
@@ -82,6 +85,18 @@ def given(agent: str, tool: str, payload: Mapping[str, object], key: str = "tool
     if not isinstance(value, dict):
         raise WireError(agent, f"the `{key}` of {tool} is not a JSON object")
     return value
+
+
+def opened(agent: str, tool: str, value: object) -> object:
+    """The input of a tool server's tool: itself, or the value that its text stands for. None is no input."""
+    if isinstance(value, str):
+        try:
+            return loads(value)
+        except ValueError:
+            return value
+    if value is None or isinstance(value, dict | list):
+        return value
+    raise WireError(agent, f"the arguments of {tool} are no JSON object")
 
 
 def command(agent: str, tool: str, found: Mapping[str, object], key: str = "command") -> str:
@@ -130,6 +145,22 @@ def field_uses(
         if kind in (ONE, SOME) and seen < 2:
             raise WireError(agent, f"the `{names}` of {tool} is not a path")
     return tuple(uses)
+
+
+def located_uses(
+    agent: str, tool: str, found: Mapping[str, object], key: str, op: Op, *, url: bool = False
+) -> tuple[PathUse, ...]:
+    """A path, a `file:` address, or an address of the network, which is no path. `url`: never a plain path."""
+    value = found.get(key)
+    if not isinstance(value, str):
+        raise WireError(agent, f"the `{key}` of {tool} is not a text")
+    scheme = value.strip().partition(":")[0].lower()
+    if scheme == "file":
+        rest = value.strip().partition(":")[2]
+        return (PathUse(op, from_uri("file://" + rest[2:] if rest[:2] == "//" else "file://" + rest), key),)
+    if url or scheme in ("http", "https"):
+        return ()
+    return (PathUse(op, value, key),)
 
 
 def glob_uses(

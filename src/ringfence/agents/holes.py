@@ -52,6 +52,34 @@ _COMMAND_RULES = Hole(
     "they see the line that starts the fenced shell, not the command in it; the fence does not rest on them",
 )
 
+
+def _unrun(how: str) -> Hole:
+    """An agent that has a dialect alone: `launch` does not know it, so both columns say the same."""
+    return Hole(
+        "the whole dialect",
+        HOOK,
+        HOOK,
+        f"{how}; it is not driven by our tests, and there is no launch for it",
+    )
+
+
+_OWN_SERVERS = _SERVERS._replace(launch=HOOK)
+
+
+def _own_ends(why: str, hook: str = HOOK) -> Hole:
+    return _ends(why, hook)._replace(launch=hook)
+
+
+def _by_hand_commands(why: str) -> Hole:
+    return Hole(
+        "shell commands",
+        HOOK,
+        HOOK,
+        f'{why}, so they are refused or asked about, unless the policy says minimum = "hook" or the agent runs in a '
+        "fence (`ringfence run`, with --fenced in the hook's words)",
+    )
+
+
 HOLES: Mapping[str, tuple[Hole, ...]] = {
     "claude": (
         Hole("`@file` in a prompt", NONE, NONE, "a read that no hook sees; only a zone without access keeps it out"),
@@ -198,6 +226,62 @@ HOLES: Mapping[str, tuple[Hole, ...]] = {
         Hole("`--bare`, `--safe-mode`, `disableAllHooks`", NONE, KERNEL, "they switch every hook off"),
         _OPEN_ENDS,
         _SERVERS,
+    ),
+    "amp": (
+        _unrun("probed with `amp permissions test` of 0.0.1790142911 and never in a live turn"),
+        _by_hand_commands("a delegate can change no input"),
+        Hole("rules before ours, `--settings-file`", NONE, NONE, "the first matching rule decides"),
+        _own_ends("an unknown status, a signal and a missing program refuse, as probed; status 1 asks"),
+        _OWN_SERVERS,
+    ),
+    "cline": (
+        _unrun("probed with Cline CLI 3.0.65"),
+        _by_hand_commands("whether `overrideInput` changes a command was not seen"),
+        Hole("a refusal ends the whole run", HOOK, HOOK, "`cancel` is the only answer that stops a tool, as probed"),
+        Hole("`--hooks-dir`, `--config`", NONE, NONE, "they can lead the agent away from the hook"),
+        _own_ends("Cline runs the tool; the script that is wired by hand says no, unless it is killed too", NONE),
+        _OWN_SERVERS,
+    ),
+    "droid": (
+        _unrun("probed with Droid 0.225.2"),
+        Hole(
+            "commands outside `auto-high`",
+            HOOK,
+            HOOK,
+            "a changed command needs an `allow`, which skips Droid's own question, so in every other permission mode "
+            'commands are refused, unless the policy says minimum = "hook" or the agent runs in a fence',
+        ),
+        Hole("`hooksDisabled`, `--settings`", NONE, NONE, "they switch the hook off"),
+        _own_ends("Droid runs the tool, as probed; the line wired by hand ends with status 2 instead", NONE),
+        _OWN_SERVERS,
+    ),
+    "goose": (
+        _unrun("read in its source"),
+        _by_hand_commands("Goose takes no changed input"),
+        Hole("`disabledPlugins`", NONE, NONE, "it switches the hook off"),
+        _own_ends("`on_failure: block` closes it, as its source says"),
+        _OWN_SERVERS,
+    ),
+    "kiro": (
+        _unrun("known from documentation alone"),
+        _by_hand_commands("Kiro takes no changed input"),
+        Hole("hooks of the 0.x IDE", NONE, NONE, "they are given no tool data, so everything is refused or nothing"),
+        _own_ends("Kiro warns and runs the tool, as documented; the line wired by hand ends with status 2", NONE),
+        _OWN_SERVERS,
+    ),
+    "vscode": (
+        _unrun("known from documentation and captures of others"),
+        _by_hand_commands("a changed input is dropped where it fits no schema, as documented"),
+        Hole("`chat.hookFilesLocations`, an organisation's policy", NONE, NONE, "they switch the hook off"),
+        _own_ends("what VS Code does then is not documented; the line wired by hand ends with status 2", NONE),
+        _OWN_SERVERS,
+    ),
+    "windsurf": (
+        _unrun("known from documentation alone"),
+        _by_hand_commands("Windsurf takes no changed input"),
+        Hole("relative paths of its file tools", HOOK, HOOK, "documented as absolute; else judged from `/`"),
+        _own_ends("Windsurf runs the tool, as documented; the line wired by hand ends with status 2", NONE),
+        _OWN_SERVERS,
     ),
 }  # fmt: skip
 

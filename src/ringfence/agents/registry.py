@@ -20,6 +20,8 @@ class Row(Record):
     program  what starts it, looked up on PATH
     root     the environment variable that names the folder it was started in; "": our own working directory is it
     last     (event, stdout) that denies where even the dialect module is broken; other events get exit status 2
+    envelope variables of our own environment that carry a part of the call: the payload is then
+             {"env": those, "cwd": our own, "stdin": what was read}
     """
 
     name: str
@@ -28,6 +30,7 @@ class Row(Record):
     program: str
     root: str = ""
     last: tuple[tuple[str, str], ...] = ()
+    envelope: tuple[str, ...] = ()
 
 
 ROWS: Mapping[str, Row] = {
@@ -55,6 +58,30 @@ ROWS: Mapping[str, Row] = {
         Row("cursor", "Cursor", "cursor", "cursor-agent", "CURSOR_PROJECT_DIR"),
         Row("copilot", "Copilot CLI", "copilot", "copilot", "COPILOT_PROJECT_DIR"),
         Row("qwen", "Qwen Code", "qwen", "qwen", "QWEN_PROJECT_DIR"),
+        # Hook alone, wired by hand (by_hand.py), and not driven by our tests.
+        Row(
+            "amp",
+            "Amp",
+            "amp",
+            "amp",
+            envelope=("AGENT", "AGENT_TOOL_NAME", "AMP_THREAD_ID"),
+        ),
+        # Cline reads no exit status, so its JSON is all that denies.
+        Row(
+            "cline",
+            "Cline",
+            "cline",
+            "cline",
+            last=tuple(
+                (event, '{"cancel":true,"errorMessage":"ringfence itself failed"}')
+                for event in ("", "tool_call", "PreToolUse")
+            ),
+        ),
+        Row("droid", "Factory Droid", "droid", "droid", "FACTORY_PROJECT_DIR"),
+        Row("goose", "Goose", "goose", "goose"),
+        Row("kiro", "Kiro", "kiro", "kiro-cli"),
+        Row("vscode", "VS Code agent mode", "vscode", "code"),
+        Row("windsurf", "Windsurf", "windsurf", "windsurf"),
     )
 }
 

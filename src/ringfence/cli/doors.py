@@ -123,13 +123,31 @@ def shell_help(
     )
 
 
-@click.command("hook", context_settings=_REST)
+class _HookHelp(click.Command):
+    """`hook AGENT --help` also says how to wire an agent that `install` does not."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # Exactly these words: `--help` among the words of an installed hook must stay a refusal.
+        if args[1:] == ["--help"]:
+            ctx.meta["agent"] = args[0]
+            args = ["--help"]
+        return super().parse_args(ctx, args)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from ringfence.agents.by_hand import lines
+
+        for line in lines(ctx.meta.get("agent", "")):
+            formatter.write(f"{line}\n")
+
+
+@click.command("hook", cls=_HookHelp, context_settings=_REST)
 @click.argument("agent")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 def hook_help(agent: str, words: tuple[str, ...]) -> int:
     """Answer AGENT's pre-tool hook: its payload on standard input, its answer on standard output.
 
-    Written into the agent's settings by `ringfence install`. Whatever breaks is answered with a refusal.
+    Written into the agent's settings by `ringfence install`, or by hand where that is not there (amp, cline, droid,
+    goose, kiro, vscode, windsurf: `ringfence hook NAME --help` says how). Whatever breaks is answered with a refusal.
 
     \b
     Example:

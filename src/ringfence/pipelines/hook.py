@@ -172,6 +172,8 @@ def _reply(row: Row, flags: Flags, terms: Terms, named: str | None, event: list[
         payload = loads(_read_all(0, row.name).decode("utf-8"))
     except ValueError as error:
         raise WireError(row.name, f"the hook's payload is not JSON: {error}") from None
+    if row.envelope:
+        payload = _enveloped(row, payload)
     call = dialect.decode(payload, _exists)
     if named is not None and named != call.event:
         raise WireError(row.name, f"this hook is installed for {named} and was given {call.event}")
@@ -197,6 +199,15 @@ def _reply(row: Row, flags: Flags, terms: Terms, named: str | None, event: list[
     return dialect.encode(
         call, decision.verdict, reason(decision), command=command, warning=warning, payload=payload
     )
+
+
+def _enveloped(row: Row, payload: object) -> dict[str, object]:
+    """The payload of an agent that says a part of the call in our environment and by our working directory."""
+    from ringfence.pipelines.compose import process_cwd, process_environment
+
+    env = process_environment()
+    said = {name: env[name] for name in row.envelope if name in env}
+    return {"env": said, "cwd": process_cwd(), "stdin": payload}
 
 
 def _session_event(call: ToolCall, last: str) -> None:

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 
 from ringfence.agents import registry
+from ringfence.agents.by_hand import BY_HAND
 from ringfence.agents.wiring import Site, Wiring, read_text, write_text
 from ringfence.errors import EXIT_OK, EXIT_REFUSED, FenceError, NotEnforcedError, UsageError
 from ringfence.pipelines import compose, installed_files, launchers
@@ -41,8 +42,13 @@ class Installed(Record):
 
 
 def settings_of(agent: str) -> Settings:
-    """The agent's cold module. Raises ImportError for a row without one."""
+    """The agent's cold module. Raises UsageError for an agent that is wired by hand, ImportError for a broken row."""
     row = registry.ROWS[agent]
+    if agent in BY_HAND:
+        raise UsageError(
+            f"ringfence does not write the settings of {row.title}: nothing was read or changed",
+            f"ringfence hook {agent} --help prints what to put where",
+        )
     made: Settings = __import__(f"ringfence.agents.{row.module}_settings", fromlist=("NAME",))
     return made
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ringfence.agents import registry
+from ringfence.agents.by_hand import BY_HAND
 from ringfence.agents.holes import HOLES
 from ringfence.errors import UsageError
 from ringfence.model import Lane, Mode, Posture
@@ -35,9 +36,10 @@ def lanes_of(row: Row) -> Lanes:
     except ModuleNotFoundError as error:
         if error.name != name:
             raise
-        raise UsageError(
-            f"{row.title} has no modes and lanes here", "ringfence install wires its hook"
-        ) from None
+        hint = "ringfence install wires its hook"
+        if row.name in BY_HAND:
+            hint = f"ringfence hook {row.name} --help says how to wire its hook by hand"
+        raise UsageError(f"{row.title} has no modes and lanes here", hint) from None
     return made
 
 
