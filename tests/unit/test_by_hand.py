@@ -8,10 +8,10 @@ import subprocess
 
 import pytest
 
-from ringfence.agents import registry
+from ringfence.agents import holes, registry
 from ringfence.agents.by_hand import BY_HAND, lines
 from tests.support import dialects
-from tests.support.product import PACKAGE, Product, product_fixture  # noqa: F401 - a fixture
+from tests.support.product import PACKAGE, Product, needs_engine, product_fixture  # noqa: F401 - a fixture
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -39,7 +39,7 @@ def test_what_is_not_there_is_said_and_nothing_is_written(product, agent):
 def test_the_help_has_the_whole_snippet_and_its_evidence(product, agent):
     done = product.run("hook", agent, "--help")
     assert done.status == 0
-    for line in lines(agent):
+    for line in (*lines(agent), *holes.lines(agent)):
         assert line in done.text
     assert f"ringfence hook {agent} --workspace /DIR" in done.text
     assert "never run" in done.text or "not driven by our tests" in done.text
@@ -53,7 +53,7 @@ def test_the_docs_have_every_snippet():
         text = file.read()
     for agent, found in BY_HAND.items():
         assert f"## {registry.ROWS[agent].title}" in text
-        for part in (found.evidence, found.file, found.text):
+        for part in (found.evidence, found.file, found.text, *(f"* {line}\n" for line in holes.lines(agent))):
             assert part in text, agent
 
 
@@ -100,3 +100,21 @@ def test_the_scripts_refuse_and_allow(product, agent):
 def test_clines_script_says_no_itself_where_the_hook_does_not(product, broken):
     ran = subprocess.run(**_script(product, "cline", broken), input=b"{}", check=False)
     assert json.loads(ran.stdout)["cancel"] is True
+
+
+@needs_engine
+@pytest.mark.parametrize("agent", [agent for agent in BY_HAND if agent != "droid"])
+def test_a_fence_around_the_agent_and_the_word_for_it_let_commands_run(product, agent):
+    """What docs/by-hand.md says of `ringfence run` and --fenced: neither alone is enough."""
+    stdin, env, _ = dialects.sent(agent, dialects.shell(agent, product.ws, "make"))
+    product.write("ws/call", stdin.decode())
+    for word in ("", "--fenced"):
+        hook = " ".join(map(str, product.words("hook", agent, "--workspace", product.ws, word))).strip()
+        plain = product.run(
+            "hook", agent, "--workspace", product.ws, *filter(None, [word]), stdin=stdin, env=env
+        )
+        assert not dialects.runs(agent, plain)
+        within = product.run(
+            "run", "--workspace", product.ws, "--", "/bin/sh", "-c", f"exec {hook} < call", env=env
+        )
+        assert dialects.runs(agent, within) == bool(word), within

@@ -134,9 +134,13 @@ class _HookHelp(click.Command):
         return super().parse_args(ctx, args)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from ringfence.agents.by_hand import lines
+        from ringfence.agents import by_hand, holes
 
-        for line in lines(ctx.meta.get("agent", "")):
+        agent = ctx.meta.get("agent", "")
+        found = by_hand.lines(agent)
+        if found:
+            found += ["", "What the hook does not see or cannot stop:", *holes.lines(agent)]
+        for line in found:
             formatter.write(f"{line}\n")
 
 
