@@ -440,6 +440,28 @@ def test_what_only_some_of_the_agents_wired_by_hand_have():
             _decode("amp", {"env": env, "cwd": W, "stdin": {"path": "x"}})
 
 
+def test_vs_codes_documented_spelling_is_its_own_and_nobody_elses():
+    given = {"filePath": "/x", "oldString": "", "newString": ""}
+    call = {
+        "timestamp": "t",
+        "cwd": W,
+        "sessionId": "s",
+        "hookEventName": "PreToolUse",
+        "transcript_path": "/t",
+        "tool_name": "replace_string_in_file",
+        "tool_input": given,
+        "tool_use_id": "1",
+    }
+    assert _uses(_decode("vscode", call)) == [(C, "/x")]
+    for agent in registry.ROWS:
+        if agent != "vscode":
+            with pytest.raises(WireError):
+                _decode(agent, call)
+    for more in ({"permissionMode": "off"}, {"hook_event_name": "PreToolUse"}):
+        with pytest.raises(WireError):
+            _decode("vscode", {**call, **more})
+
+
 def test_droids_commands_are_changed_only_where_it_approves_them_itself():
     for mode in droid.MODES:
         call = _decode("droid", dialects.shell("droid", W, "ls", permission_mode=mode))

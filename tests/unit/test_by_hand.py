@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from ringfence.agents import holes, registry
 from ringfence.agents.by_hand import BY_HAND, lines
 from tests.support import dialects
-from tests.support.product import PACKAGE, Product, needs_engine, product_fixture  # noqa: F401 - a fixture
+from tests.support.product import PACKAGE, START, Product, needs_engine, product_fixture  # noqa: F401 - a fixture
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -118,3 +119,16 @@ def test_a_fence_around_the_agent_and_the_word_for_it_let_commands_run(product, 
             "run", "--workspace", product.ws, "--", "/bin/sh", "-c", f"exec {hook} < call", env=env
         )
         assert dialects.runs(agent, within) == bool(word), within
+
+
+@pytest.mark.parametrize("agent", BY_HAND)
+def test_a_broken_module_of_ours_blocks_all_the_same(tmp_path, agent):
+    """Half an upgrade: Cline reads no exit status, so the registry's row has its answer."""
+    package = str(tmp_path / "lib" / "ringfence")
+    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("hot-*", "__pycache__"))
+    with open(os.path.join(package, "agents", f"{agent}.py"), "w", encoding="utf-8") as file:
+        file.write("raise RuntimeError\n")
+    broken = Product(tmp_path, os.path.join(package, os.path.basename(START)))
+    done = dialects.ask(broken, agent, dialects.write(agent, broken.ws, "a"))
+    assert not dialects.runs(agent, done), done
+    assert done.err

@@ -92,9 +92,7 @@ def lines(agent: str) -> list[str]:
         "",
         *found.text.splitlines(),
         "",
-        f"Then refuse yourself something: {agent} must not be able to write outside /DIR. Without a way to change its "
-        "commands they",
-        "are refused or asked about; `ringfence run --workspace /DIR -- PROGRAM` around the agent, and --fenced in the "
-        "hook's",
-        "words, let them run, held by the kernel.",
+        f"Then try it: {agent} must not be able to write outside /DIR. Commands that cannot be led into the fenced",
+        "shell are refused or asked about; `ringfence run --workspace /DIR -- PROGRAM` around the agent, and --fenced",
+        "in the hook's words, let them run, held by the kernel.",
     ]
