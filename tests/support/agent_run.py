@@ -172,8 +172,6 @@ def make_stage(root: str, uid: int | None = None) -> Stage:
     for folder in (stage.sib, stage.out, stage.main):
         put(os.path.join(folder, "kept.txt"), f"{OUTSIDE_TEXT}\n")
     put(os.path.join(stage.home, ".bashrc"), "# kept\n")
-    # Copilot takes the nearest folder with a `.git` for the project, also above; the stage ends the search.
-    os.makedirs(os.path.join(stage.ws, ".git"))
     return stage
 
 
