@@ -13,6 +13,7 @@ from ringfence.agents.wiring import Site, Wiring, read_text, write_text
 from ringfence.errors import EXIT_OK, EXIT_REFUSED, FenceError, NotEnforcedError, UsageError
 from ringfence.pipelines import compose, installed_files, launchers
 from ringfence.pipelines.canaries import WAIT, Check, canaries
+from ringfence.pipelines.say import left_out
 from ringfence.pipelines.words import flag_words
 from ringfence.records import Record
 
@@ -89,7 +90,8 @@ def install(agent: str, flags: Flags, scope: str, give_trust: bool = False) -> I
         )
     if foreign:
         checks = (*checks, Check("shell prefix", True, "kernel", foreign))
-    checks = (*checks, *trust, *_surroundings(agent, settings, site))
+    unread = (Check("the policy file is taken whole", None, "none", note) for note in left_out(policy))
+    checks = (*checks, *trust, *_surroundings(agent, settings, site), *unread)
     return Installed(path, new != text, policy.workspace, checks, settings.NOTES.get(scope, ""))
 
 

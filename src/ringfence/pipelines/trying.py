@@ -356,12 +356,13 @@ def _read(
 ) -> Tried:
     from ringfence.pipelines.layer_changes import read_back
     from ringfence.pipelines.layer_judge import limits_of, split_caches
+    from ringfence.pipelines.say import left_out
 
     back = read_back(standing.layer, standing.held.top, _counted(meter, "reading back"))
     meter.wipe()
     changes, caches = split_caches(judge.policy, back.changes)
     judged = judge.all(changes)
-    notes = []
+    notes = left_out(judge.policy)
     if caches:
         notes.append(f"{len(caches)} changes in the private caches were thrown away with the layer")
     if left:
