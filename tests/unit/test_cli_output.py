@@ -438,3 +438,42 @@ def test_a_policy_file_that_is_not_there_names_none_that_is_not_there_either(pro
     done = product.run("check", "--policy", "gone.toml", "a")
     assert done.status == 2
     assert "holds none (no *.toml)" in done.complaint
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("check", "a"),
+        ("run", "--", "true"),
+        ("shell", "-c", "true"),
+        ("try", "--", "true"),
+        ("doctor",),
+        ("audit", "list"),
+        ("install", "claude"),
+        ("launch", "claude"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_removed_current_folder_is_said(product, words):
+    gone = product.path("gone")
+    os.mkdir(gone)
+    script = 'cd "$1" && rmdir "$1" && shift && exec "$@"'
+    command, *rest = words
+    done = subprocess.run(
+        ["/bin/sh", "-c", script, "sh", gone, *product.words(command, "--workspace", product.ws, *rest)],
+        capture_output=True,
+        env=product.env,
+        timeout=TIMEOUT,
+    )
+    assert done.returncode == 2, done
+    assert b"the current folder cannot be named" in done.stderr
+    assert b"bug" not in done.stderr
+
+
+def test_a_workspace_that_no_settings_file_can_name_is_left_alone(product):
+    odd = os.fsencode(product.path("odd")) + b"\xff"
+    os.mkdir(odd)
+    done = product.run("install", "claude", "--workspace", odd)
+    assert done.status == 2, done
+    assert "is not UTF-8 text" in done.complaint
+    assert os.listdir(odd) == []
