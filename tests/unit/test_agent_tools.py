@@ -293,6 +293,7 @@ PATCHES = [
     ("*** Begin Patch\r\n*** Add File: a\r\n+x\r\n*** End Patch\r\n", [(C, "a")]),
     ("*** Begin Patch\n  *** Add File: a\n+x\n", [(C, "a")]),
     ("\t*** Delete File: a\n", [(D, "a")]),
+    ("*** Add File: a\n+x\n\ufeff*** Add File: ../b\n+x\n", [(C, "a"), (C, "../b")]),
     ("*** Add File:  two blanks  \n", [(C, " two blanks")]),
     ("*** add file: a\n", [(C, "a")]),
     ("***  Add File : a\n", [(C, "a")]),

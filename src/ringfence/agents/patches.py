@@ -8,6 +8,7 @@ them is one: an attack may not hide behind the strictness of another reader.
 
 from __future__ import annotations
 
+from ringfence.agents.strings import trimmed
 from ringfence.errors import WireError
 from ringfence.model import Op, PathUse
 
@@ -32,7 +33,7 @@ def patch_uses(agent: str, tool: str, text: object) -> tuple[PathUse, ...]:
         raise WireError(agent, f"the patch of {tool} is not a text")
     uses = []
     for raw in text.split("\n"):
-        line = raw.strip()
+        line = trimmed(raw)
         if not line.startswith(_MARK):
             continue
         words = line[len(_MARK) :]
@@ -41,7 +42,7 @@ def patch_uses(agent: str, tool: str, text: object) -> tuple[PathUse, ...]:
         op = _HEADERS.get(key)
         if op is not None:
             path = path.removeprefix(" ")
-            if not path.strip():
+            if not trimmed(path):
                 raise WireError(agent, f"the patch of {tool} has a `{_MARK}{header}:` without a path")
             uses.append(PathUse(op, path, f"{_MARK}{header}:"))
             if len(uses) > _MOST:
