@@ -27,6 +27,18 @@ _MARK = "***"
 _MOST = 10_000  # files in one patch
 
 
+FIELDS = ("patch", "input", "patchText")
+
+
+def field_patch_uses(agent: str, tool: str, given: Mapping[str, object]) -> tuple[PathUse, ...]:
+    """Of every field that may carry the patch: which one the agent takes where several stand is not known.
+
+    Raises WireError as `patch_uses`, and where there is none.
+    """
+    texts = [given[field] for field in FIELDS if field in given]
+    return tuple(use for text in texts or [None] for use in patch_uses(agent, tool, text))
+
+
 def patch_uses(agent: str, tool: str, text: object) -> tuple[PathUse, ...]:
     """Raises WireError for a text that names no file, or holds a header that is not known."""
     if not isinstance(text, str):
