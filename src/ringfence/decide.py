@@ -464,7 +464,10 @@ def _way_out(index: Index, path: str) -> str:
                 "branch of your own instead: git switch -c wip && git commit -am wip"
             )
         if path.startswith(tree.common_dir + "/"):
-            return "git add, commit, branch, switch, merge, rebase and fetch work here; this part is other trees', too"
+            return (
+                "git add, commit, branch, switch, merge, rebase and fetch work here, but not on a throwaway layer "
+                "(try, the reviewer's lane); this part is other trees', too"
+            )
     if path.startswith(("/tmp/", "/var/tmp/")):  # noqa: S108 - a name in a message, nothing is opened
         for zone in index.policy.zones:
             if zone.kind is ZoneKind.TEMP:

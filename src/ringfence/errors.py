@@ -30,6 +30,10 @@ class UsageError(FenceError):
     """The words of a call contradict each other or name nothing known."""
 
 
+class OutputError(FenceError):
+    """An answer or a file that was asked for cannot be written: a full disk, a folder in its place, no right."""
+
+
 class PolicyError(FenceError):
     """A policy file that cannot be taken at its word. Line and column are 1-based; 0 means the whole file."""
 

@@ -8,6 +8,7 @@ needs what the other end-to-end tests need (scripts/agents, a network namespace,
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import sysconfig
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
 RIGS = (CLAUDE, CODEX, GEMINI, OPENCODE, PI, QWEN, COPILOT)
 POLICY = "@ws@/ringfence.toml"
+# Our own words, not a path of ours in somebody else's message.
+OURS = re.compile(r"ringfence (deny|refused)")
 SITE_PACKAGES = sysconfig.get_path("purelib")
 
 
@@ -146,7 +149,7 @@ def outcome(rig: Rig, failure: Failure) -> Outcome:
     """One session of the agent with a hook that fails so."""
     program = program_of(rig.package, rig.command)
     assert program is not None
-    with tempfile.TemporaryDirectory(prefix="ringfence-failure-") as root:
+    with tempfile.TemporaryDirectory(prefix="failure-") as root:
         stage = make_stage(root)
         settle(rig, stage)
         put(stage.fill(POLICY), 'reads = "workspace"\n')
@@ -171,14 +174,14 @@ def outcome(rig: Rig, failure: Failure) -> Outcome:
         said = run.results[-1].text if run.results else ""
         blocked = not os.path.exists(stage.fill("@out@/landed.txt"))
         return Outcome(
-            blocked, "ringfence" if "ringfence" in said else "the agent", len(run.results) == len(only)
+            blocked, "ringfence" if OURS.search(said) else "the agent", len(run.results) == len(only)
         )
 
 
 def matrix() -> dict[tuple[str, str], Outcome]:
-    """Every failure in every agent; six at a time, since most of it is waiting."""
+    """Every failure in every agent; eight at a time, since most of it is waiting."""
     pairs = [(rig, failure) for failure in FAILURES for rig in RIGS]
-    with ThreadPoolExecutor(6) as pool:
+    with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda pair: outcome(*pair), pairs))
     return {(failure.name, rig.name): one for (rig, failure), one in zip(pairs, found, strict=True)}
 

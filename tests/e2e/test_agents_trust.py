@@ -6,6 +6,7 @@ The second half keeps the first honest: a check of ours that said "trusted" for 
 from __future__ import annotations
 
 import os
+import shutil
 
 import pytest
 
@@ -139,3 +140,15 @@ def test_gemini_does_not_start_where_it_trusts_nobody_and_runs_the_hook_where_tr
     run = drive(rig._replace(argv=(*rig.argv, "--skip-trust")), scenario, stage, program(rig))
     assert "ringfence deny" in run.said
     assert landed(stage) == []
+
+
+def test_copilot_below_a_repository_reads_that_ones_hooks_and_install_says_so(stage):
+    env = install_env(COPILOT, stage, program(COPILOT))
+    settle(COPILOT, stage)
+    shutil.rmtree(stage.fill("@ws@/.git"))
+    os.mkdir(os.path.join(stage.root, ".git"))
+    done = ringfence(["install", "copilot", "--workspace", stage.ws], stage, env)
+    assert done.returncode == 1, done
+    assert f"reads the hooks of {stage.root}" in done.stdout
+    run = attack(COPILOT, stage)
+    assert landed(stage) != [], run.said

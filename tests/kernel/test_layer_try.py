@@ -123,6 +123,19 @@ def test_a_file_of_a_supplementary_group_is_named(product, who):
     assert not said["changes"]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another group")
+@pytest.mark.parametrize(("script", "kinds"), [("true", []), ("chmod 711 .", ["mode-changed"])])
+def test_a_workspace_of_another_group_keeps_it(product, who, script, kinds):
+    if who.is_root:
+        pytest.skip("root maps every id")
+    os.chown(product.ws, who.uid, 4)
+    os.chmod(product.ws, 0o755)
+    _, said = sh(product, script, "--keep")
+    assert [change["kind"] for change in said["changes"]] == kinds
+    seen = os.stat(product.ws)
+    assert (seen.st_uid, seen.st_gid, seen.st_mode & 0o777) == (who.uid, 4, 0o711 if kinds else 0o755)
+
+
 # ---- corners, in the manner of pjdfstest: (name, what stands there before, script, what it must leave)
 
 CORNERS = [

@@ -279,7 +279,8 @@ COPILOT = Rig(
     model="fake_chat",
     argv=("-p", "go", "--allow-all-tools", "--allow-all-paths", "--no-color"),
     env=_copilot("m"),
-    files={"@home@/.copilot/config.json": "{}\n"},
+    # It takes the nearest folder with a `.git` for the project, also above: this one ends the search.
+    files={"@home@/.copilot/config.json": "{}\n", "@ws@/.git/description": ""},
     shell=lambda command: [Call("bash", {"command": command, "description": "d"})],
     write=lambda path, text: [Call("create", {"path": path, "file_text": text})],
     edit=lambda path, old, new: [Call("edit", {"path": path, "old_str": old, "new_str": new})],

@@ -368,3 +368,112 @@ def test_a_refusal_in_words(product):
         "       rule: built in (default)\n"
         f'       next: a person may grant it: [[zone]] path = "{product.out}/a" access = "write"\n'
     )
+
+
+# --- standard output that takes nothing --------------------------------------------------------------
+
+
+def _onto(product: Product, redirection: str, *words: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        ["/bin/sh", "-c", f'exec "$@" {redirection}', "sh", *product.words(*words)],
+        capture_output=True,
+        env=product.env,
+        cwd=product.ws,
+        timeout=TIMEOUT,
+    )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("check", "--workspace", ".", "a"),
+        ("check", "--workspace", ".", "a", "--json"),
+        ("audit", "--workspace", ".", "--format", "lines", "list"),
+        ("audit", "--workspace", ".", "--format", "lines", "--output", "junit", "list"),
+        ("render", "claude"),
+        ("completion", "bash"),
+        ("--help",),
+    ],
+    ids=" ".join,
+)
+def test_a_full_disk_is_no_bug_of_ours_and_said(product, words):
+    with open(f"{product.ws}/list", "w", encoding="ascii") as file:
+        file.write("/etc/x\n")
+    done = _onto(product, ">/dev/full", *words)
+    assert done.returncode == 2, done
+    assert b"No space left on device" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("path", "status"), [("a", 0), ("/etc/x", 1)])
+def test_a_closed_stdout_leaves_the_verdict_in_the_status(product, path, status):
+    done = _onto(product, ">&-", "check", "--workspace", ".", path)
+    assert (done.returncode, done.stderr) == (status, b"")
+
+
+def test_no_layer_is_said(product):
+    done = product.run("review", "list")
+    assert (done.status, done.out) == (0, b"")
+    assert "no session has a layer" in done.complaint
+
+
+@pytest.mark.parametrize("where", ["sub", "gone/x", "sub/", "file/x"])
+def test_a_diff_that_cannot_be_exported_is_said_before_anything_runs(product, where):
+    os.makedirs(f"{product.ws}/sub")
+    with open(f"{product.ws}/file", "w", encoding="ascii"):
+        pass
+    done = product.run("try", "--workspace", product.ws, "--export", where, "--", "sh", "-c", "echo ran >&2")
+    assert done.status == 2, done
+    assert f"--export {where}: " in done.complaint
+    assert "ran\n" not in done.complaint
+
+
+def test_no_summary_in_the_list_of_commands_is_cut_off(product):
+    listed = product.run("--help", env={"COLUMNS": "80"}).text.partition("Commands:")[2]
+    assert "  doctor " in listed
+    assert "..." not in listed
+
+
+def test_a_policy_file_that_is_not_there_names_none_that_is_not_there_either(product):
+    done = product.run("check", "--policy", "gone.toml", "a")
+    assert done.status == 2
+    assert "holds none (no *.toml)" in done.complaint
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("check", "a"),
+        ("run", "--", "true"),
+        ("shell", "-c", "true"),
+        ("try", "--", "true"),
+        ("doctor",),
+        ("audit", "list"),
+        ("install", "claude"),
+        ("launch", "claude"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_removed_current_folder_is_said(product, words):
+    gone = product.path("gone")
+    os.mkdir(gone)
+    script = 'cd "$1" && rmdir "$1" && shift && exec "$@"'
+    command, *rest = words
+    done = subprocess.run(
+        ["/bin/sh", "-c", script, "sh", gone, *product.words(command, "--workspace", product.ws, *rest)],
+        capture_output=True,
+        env=product.env,
+        timeout=TIMEOUT,
+    )
+    assert done.returncode == 2, done
+    assert b"the current folder cannot be named" in done.stderr
+    assert b"bug" not in done.stderr
+
+
+def test_a_workspace_that_no_settings_file_can_name_is_left_alone(product):
+    odd = os.fsencode(product.path("odd")) + b"\xff"
+    os.mkdir(odd)
+    done = product.run("install", "claude", "--workspace", odd)
+    assert done.status == 2, done
+    assert "is not UTF-8 text" in done.complaint
+    assert os.listdir(odd) == []

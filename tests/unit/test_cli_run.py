@@ -716,3 +716,27 @@ def test_a_file_that_is_roots_is_no_refusal_of_ours(theirs):
     assert done.returncode != 0
     assert "/etc/not-mine" in said
     assert "ringfence" not in said
+
+
+@needs_engine
+@pytest.mark.parametrize(
+    "words", [("run", "--", "touch"), ("try", "--json", "--", "touch"), ("shell", "-c")], ids=str
+)
+def test_what_nobody_trusted_is_named_where_it_was_missed(product, words):
+    path = product.write(
+        "ws/ringfence.toml", 'workspace = ["."]\n[[zone]]\npath = "../out"\naccess = "write"\n'
+    )
+    target = "touch ../out/x" if words[0] == "shell" else "../out/x"
+    said = f"{path}:3: left out zone"
+    trust = f"ringfence policy trust {path}"
+    done = product.run(*words, target)
+    assert done.status == 1, done
+    both = (done.text + done.complaint).replace("\\", "")
+    assert said in both
+    assert trust in both
+    inside = "touch ok" if words[0] == "shell" else "ok"
+    if words[0] != "try":
+        assert "left out" not in product.run(*words, inside).complaint
+    assert product.run("policy", "trust", path).status == 0
+    done = product.run(*words, target)
+    assert "left out" not in done.text + done.complaint

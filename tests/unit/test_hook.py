@@ -107,6 +107,17 @@ NAMED = [
     ("mcp__fs__write_file", {"path": "blank link/x"}),
     ("mcp__fs__write_file", {"path": "~root/x"}),
 ]
+# Inside as the kernel reads them; outside as runtimes do that trim, expand `~` and fold before they open.
+TIDIED = [
+    "\ufeff{out}/x",
+    "\ufeff../out/x",
+    " \ufeff ../out/x\ufeff",
+    "../out/x\ufeff",
+    " {ws}/inner/../../out/x",
+    "\ufeff{ws}/inner/../../out/x",
+    "~/../ws/inner/../../out/x",
+    " ~/../ws/inner/../../out/x",
+]
 NO_PATH = [
     "Agent", "AskUserQuestion", "BashOutput", "CronCreate", "EnterPlanMode", "ExitPlanMode", "KillShell",
     "ListMcpResourcesTool", "ScheduleWakeup", "Skill", "SlashCommand", "Task", "TaskOutput", "TodoWrite",
@@ -163,6 +174,24 @@ def test_a_write_outside_is_denied(tree, tool, given):
 @pytest.mark.parametrize(("tool", "given"), NAMED, ids=_ids(NAMED))
 def test_a_path_that_its_key_names_is_judged_whatever_it_looks_like(tree, tool, given):
     assert answer(tree.hook(tree.payload(tool, _filled(given, tree))))[0] == "deny"
+
+
+@pytest.mark.parametrize("text", TIDIED, ids=ascii)
+def test_a_path_that_a_runtime_tidies_is_judged_as_that_runtime_opens_it(tree, text):
+    os.makedirs(tree.path("ws/one/two/three"))
+    os.symlink(tree.path("ws/one/two/three"), tree.path("ws/inner"))
+    given = _filled({"file_path": text, "content": ""}, tree)
+    # What Node makes of it: `trim` (ECMA-262: U+FEFF is a blank), `~/` for HOME, `path.resolve` folds the text.
+    bare = given["file_path"].strip().strip("\ufeff").strip()
+    bare = tree.home + bare[1:] if bare.startswith("~/") else bare
+    opened = os.path.normpath(os.path.join(tree.ws, bare))
+    assert opened.startswith(tree.out + "/")
+    assert answer(tree.hook(tree.payload("Write", given)))[0] == "deny"
+
+
+@pytest.mark.parametrize("name", ["\ufeffx", "a \ufeff b", "caf\u00e9"], ids=ascii)
+def test_a_strange_name_inside_is_still_written(tree, name):
+    assert tree.hook(tree.payload("Write", {"file_path": f"{tree.ws}/{name}"})) == (0, b"", b"")
 
 
 @pytest.mark.parametrize("tool", NO_PATH)

@@ -135,6 +135,23 @@ def test_a_file_that_cannot_be_read_is_left_alone(product, agent):
     assert _bytes(path) == b'{"hooks": [}'
 
 
+@pytest.mark.parametrize("agent", registry.names())
+def test_what_cannot_be_read_or_written_is_said(product, agent):
+    path = _file(product, agent, "project")
+    os.makedirs(path)
+    for command in ("install", "uninstall"):
+        done = product.run(command, agent, "--workspace", product.ws)
+        assert done.status == 2, done
+        assert f"{path} cannot be read: Is a directory" in done.complaint
+    folder = os.path.dirname(path)
+    shutil.rmtree(folder)
+    with open(folder, "w", encoding="ascii"):
+        pass
+    done = product.run("install", agent, "--workspace", product.ws)
+    assert done.status == 2, done
+    assert f"{path} cannot be written: {folder}: " in done.complaint
+
+
 @pytest.mark.parametrize("agent", PLUGINS)
 def test_a_file_of_somebody_else_in_its_place_is_refused(product, agent):
     path = _file(product, agent, "project")

@@ -9,6 +9,7 @@ import pytest
 
 from ringfence.model import Decision, Op, Rule, ToolCall, Verdict
 from ringfence.pipelines import journal
+from ringfence.pipelines.canaries import _CANARY as CANARY_FILE
 from tests.unit.test_session import policy
 
 DENIED = Decision(Verdict.DENY, "outside.write", "/x\udcff\n", Rule("r", "s", 1), 'why "x"', Op.WRITE, "next")
@@ -92,3 +93,12 @@ def test_the_last_refusal_is_found_behind_allowed_calls_and_torn_lines(made):
 def test_a_question_counts_as_a_refusal(made):
     journal.record_command(made, "shell", "asked", "/w", DENIED._replace(verdict=Verdict.ASK))
     assert journal.last_refusal(made)["verdict"] == "ask"
+
+
+def test_what_an_install_tried_is_not_the_last_refusal(made):
+    journal.record_command(made, "shell", "mine", "/w", DENIED)
+    journal.append(made, (("session", journal.CANARY), ("verdict", "deny"), ("command", "eval x")))
+    journal.append(made, (("path", f"/w/../{CANARY_FILE}"), ("verdict", "deny"), ("command", "pi")))
+    assert journal.last_refusal(made)["command"] == "mine"
+    journal.append(made, (("session", "s"), ("verdict", "deny"), ("command", f"cat {journal.CANARY}")))
+    assert journal.last_refusal(made)["command"] == f"cat {journal.CANARY}"

@@ -80,6 +80,17 @@ def test_a_record_that_was_cut_short_is_cleaned_up(tmp_path):
     assert layers.names(folders) == []
 
 
+def test_a_record_whose_writer_was_killed_is_cleaned_up_and_a_living_ones_is_not(tmp_path):
+    folders = Folders("", str(tmp_path), str(tmp_path / "cache"), "")
+    (tmp_path / "layers").mkdir()
+    gone, being_written = "try-5.999999999.new", f"try-5.{os.getpid()}.new"
+    for name in (gone, being_written):
+        (tmp_path / "layers" / name).write_text("{")
+    assert layers.names(folders) == []
+    layers.sweep(folders)
+    assert os.listdir(tmp_path / "layers") == [being_written]
+
+
 def test_our_own_process_lives(tmp_path):
     folders = Folders("", str(tmp_path), str(tmp_path / "cache"), "")
     kept = layers.of_process(folders, layers.Medium("memory", 1, ""))

@@ -117,8 +117,12 @@ def _arguments(tool: str, value: object) -> dict[str, object] | str:
 
 def _uses(tool: str, given: dict[str, object], exists: Callable[[str], bool]) -> tuple[PathUse, ...]:
     if tool == "apply_patch" or (tool == "edit" and "path" not in given):
-        value = next((given[key] for key in ("input", "patch", "patchText") if key in given), None)
-        return patches.patch_uses(NAME, tool, value)
+        return patches.field_patch_uses(NAME, tool, given)
+    if tool == "edit" and any(field in given for field in patches.FIELDS):
+        return (
+            *fields.field_uses(NAME, tool, given, PATHS[tool]),
+            *patches.field_patch_uses(NAME, tool, given),
+        )
     if tool == "glob":
         return _globs(tool, given)
     if tool in PATHS:

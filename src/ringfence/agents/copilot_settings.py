@@ -129,11 +129,25 @@ def trusted(site: Site) -> tuple[Check, ...]:
     """`copilot -p` skips a repository's hooks without a word, unless its environment asks for them (1.0.102, run)."""
     if site.scope == "user":
         return ()
+    top = _repository(site.workspace)
+    if top != site.workspace:
+        why = f"Copilot CLI reads the hooks of {top}, whose repository this is; install with --scope user"
+        return (Check("the workspace is the repository's root", False, "none", why),)
     name = "copilot -p runs the repository's hooks"
     if site.env.get(REPOSITORY_HOOKS) == "true":
         return (Check(name, True, "hook", f"{REPOSITORY_HOOKS} is set"),)
     why = f"set {REPOSITORY_HOOKS}=true wherever it is started so, or install with --scope user"
     return (Check(name, False, "none", why),)
+
+
+def _repository(workspace: str) -> str:
+    """The folder whose `.github` Copilot reads: the nearest that has a `.git`, even an empty one; else its own."""
+    at = workspace
+    while not os.path.lexists(os.path.join(at, ".git")):
+        if at == "/":
+            return workspace
+        at = os.path.dirname(at)
+    return at
 
 
 def untrust_text(_: Site, text: str) -> str:

@@ -97,12 +97,9 @@ def _uses(
     event: str, tool: str, given: dict[str, object] | str, exists: Callable[[str], bool]
 ) -> tuple[PathUse, ...]:
     if event == "preToolUse" and tool == "ApplyPatch":
-        value = (
-            given
-            if isinstance(given, str)
-            else given.get("patch", given.get("input", given.get("patchText")))
-        )
-        return patches.patch_uses(NAME, tool, value)
+        if isinstance(given, str):
+            return patches.patch_uses(NAME, tool, given)
+        return patches.field_patch_uses(NAME, tool, given)
     if not isinstance(given, dict):
         raise WireError(NAME, f"the `tool_input` of {tool} is not a JSON object")
     if event == "preToolUse":

@@ -8,6 +8,7 @@ them is one: an attack may not hide behind the strictness of another reader.
 
 from __future__ import annotations
 
+from ringfence.agents.strings import trimmed
 from ringfence.errors import WireError
 from ringfence.model import Op, PathUse
 
@@ -26,13 +27,25 @@ _MARK = "***"
 _MOST = 10_000  # files in one patch
 
 
+FIELDS = ("patch", "input", "patchText")
+
+
+def field_patch_uses(agent: str, tool: str, given: Mapping[str, object]) -> tuple[PathUse, ...]:
+    """Of every field that may carry the patch: which one the agent takes where several stand is not known.
+
+    Raises WireError as `patch_uses`, and where there is none.
+    """
+    texts = [given[field] for field in FIELDS if field in given]
+    return tuple(use for text in texts or [None] for use in patch_uses(agent, tool, text))
+
+
 def patch_uses(agent: str, tool: str, text: object) -> tuple[PathUse, ...]:
     """Raises WireError for a text that names no file, or holds a header that is not known."""
     if not isinstance(text, str):
         raise WireError(agent, f"the patch of {tool} is not a text")
     uses = []
     for raw in text.split("\n"):
-        line = raw.strip()
+        line = trimmed(raw)
         if not line.startswith(_MARK):
             continue
         words = line[len(_MARK) :]
@@ -41,7 +54,7 @@ def patch_uses(agent: str, tool: str, text: object) -> tuple[PathUse, ...]:
         op = _HEADERS.get(key)
         if op is not None:
             path = path.removeprefix(" ")
-            if not path.strip():
+            if not trimmed(path):
                 raise WireError(agent, f"the patch of {tool} has a `{_MARK}{header}:` without a path")
             uses.append(PathUse(op, path, f"{_MARK}{header}:"))
             if len(uses) > _MOST:

@@ -86,6 +86,15 @@ def _is_long_path(text: str) -> bool:
     return "/" in text and not any(c in text for c in ' \n\t"{}();')
 
 
+def trimmed(text: str) -> str:
+    """The text without blanks at its ends, by the widest reading: Python's `strip`, and U+FEFF, which ECMAScript's
+    `trim` takes for a blank (ECMA-262, TrimString) and Python does not."""
+    found = text.strip()
+    while not found.isascii() and (found[0] == "\ufeff" or found[-1] == "\ufeff"):
+        found = found.strip("\ufeff").strip()
+    return found
+
+
 def from_uri(text: str) -> str:
     """The path of a `file:` URI (RFC 8089): percent escapes decoded, an empty or local host dropped."""
     rest = text[len("file://") :]

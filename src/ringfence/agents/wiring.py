@@ -66,7 +66,7 @@ class Answered(Record):
 
 
 def read_text(path: str) -> str | None:
-    """The file's text, None if it does not exist. Raises FenceError if it is no UTF-8 text."""
+    """The file's text, None if it does not exist. Raises FenceError if it is no file of UTF-8 text that we may read."""
     try:
         with open(path, encoding="utf-8", newline="") as file:
             return file.read()
@@ -74,10 +74,24 @@ def read_text(path: str) -> str | None:
         return None
     except UnicodeDecodeError as error:
         raise FenceError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}") from None
+    except OSError as error:
+        raise FenceError(
+            f"{path} cannot be read: {error.strerror}", "mend it first; nothing was changed"
+        ) from None
 
 
 def write_text(path: str, text: str) -> None:
-    """Replace the file in one step; its mode stays, a new one is its owner's alone."""
+    """Replace the file in one step; its mode stays, a new one is its owner's alone. Raises FenceError."""
+    try:
+        _replace(path, text)
+    except OSError as error:
+        at = f"{error.filename}: " if error.filename and error.filename != path else ""
+        raise FenceError(
+            f"{path} cannot be written: {at}{error.strerror}", "mend that first; this file was not changed"
+        ) from None
+
+
+def _replace(path: str, text: str) -> None:
     os.makedirs(os.path.dirname(path), exist_ok=True)
     staged = f"{path}.ringfence-{os.getpid()}"
     mode = 0o600

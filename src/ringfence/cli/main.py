@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 import traceback
 
@@ -14,6 +16,7 @@ from ringfence.cli.doors import hook_help, run_help, shell_help
 from ringfence.cli.install import install, status, uninstall
 from ringfence.cli.lanes import launch, render
 from ringfence.cli.options import refuse_retired
+from ringfence.cli.output import Out
 from ringfence.cli.policy import policy
 from ringfence.cli.replay import replay
 from ringfence.cli.trying import review, try_help
@@ -37,6 +40,27 @@ Exit status: 0 all allowed or done, 1 something refused, 2 usage or policy error
 """
 
 
+# For the list of commands, which cuts longer lines off: at most 60 characters each.
+_IN_ONE_LINE = {
+    "check": "Would this path or command be allowed?",
+    "explain": "Show each step to a verdict.",
+    "audit": "Judge patches, archives, lists, transcripts, or a tree.",
+    "replay": "What would change under another policy?",
+    "policy": "Show, check and trust policy files.",
+    "doctor": "What this machine can hold, rule by rule, and the proof.",
+    "run": "Run a program inside the fence.",
+    "shell": "A shell inside the fence.",
+    "try": "Run a program on a throwaway layer; list what it changed.",
+    "review": "The throwaway layers of reviewers' sessions.",
+    "hook": "Answer an agent's pre-tool hook.",
+    "install": "Wire the fence into an agent's own settings.",
+    "uninstall": "Take the fence out of an agent's settings again.",
+    "status": "Whether an agent's hook is installed and bites.",
+    "render": "Print what an agent is given for a mode and a lane.",
+    "launch": "Run an agent in a mode and a lane, the whole of it fenced.",
+}
+
+
 @click.group(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog=_EPILOG,
@@ -50,7 +74,7 @@ def cli() -> None:
     """
 
 
-@cli.command()
+@cli.command(short_help="Print the completion script of a shell.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
     """Print the completion script for SHELL.
@@ -64,7 +88,7 @@ def completion(shell: str) -> None:
     made = get_completion_class(shell)
     if made is None:  # pragma: no cover - click.Choice has refused it
         raise FenceError(f"no completion for {shell}")
-    click.echo(made(cli, {}, "ringfence", "_RINGFENCE_COMPLETE").source())
+    Out(False).lines([made(cli, {}, "ringfence", "_RINGFENCE_COMPLETE").source()])
 
 
 for _command in (
@@ -85,11 +109,20 @@ for _command in (
     render,
     launch,
 ):
+    _command.short_help = _IN_ONE_LINE[str(_command.name)]
     cli.add_command(_command)
+
+
+def _stand_in_for_closed_streams() -> None:
+    """`>&-`: Python has no stream then, and the next file that is opened would get the stream's number."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115 - as long as we run
 
 
 def main(words: Sequence[str]) -> int:
     """Run one command and turn everything that can go wrong into a message and an exit status."""
+    _stand_in_for_closed_streams()
     try:
         refuse_retired(list(words))
         result = cli.main(args=list(words), prog_name="ringfence", standalone_mode=False)
@@ -111,8 +144,17 @@ def main(words: Sequence[str]) -> int:
         return EXIT_REFUSED
     except KeyboardInterrupt:
         return 130
+    except OSError as error:
+        if error.errno != errno.ENOSPC:  # help and usage, which click itself prints
+            return _bug()
+        sys.stderr.write(f"ringfence: {error.strerror}\n  what was written is not whole\n")
+        return EXIT_USAGE
     except Exception:  # noqa: BLE001 - the outermost door: a bug gets its own exit status
-        sys.stderr.write("ringfence: this is a bug of ringfence; please report what follows\n")
-        traceback.print_exc()
-        return EXIT_BUG
+        return _bug()
     return result if isinstance(result, int) else EXIT_OK
+
+
+def _bug() -> int:
+    sys.stderr.write("ringfence: this is a bug of ringfence; please report what follows\n")
+    traceback.print_exc()
+    return EXIT_BUG

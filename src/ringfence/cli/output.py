@@ -8,6 +8,8 @@ import sys
 from rich.console import Console
 from rich.text import Text
 
+from ringfence.errors import OutputError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,7 +42,24 @@ class Out:
         _emit(sys.stdout, json.dumps(value, indent=2, ensure_ascii=True))
 
 
+def cut_short(error: OSError) -> OutputError:
+    """What to say when standard output takes no more. A reader that went away is another matter (BrokenPipeError)."""
+    return OutputError(
+        f"standard output cannot be written: {error.strerror}",
+        "what was printed is not the whole answer: send it to a place with room for it",
+    )
+
+
 def _emit(stream: object, text: str) -> None:
+    try:
+        _write(stream, text)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise cut_short(error) from None
+
+
+def _write(stream: object, text: str) -> None:
     data = (text + "\n").encode("utf-8", "surrogateescape")
     buffer = getattr(stream, "buffer", None)
     if buffer is None:  # a test's capture

@@ -6,6 +6,8 @@ import signal
 import sys
 import tempfile
 
+from ringfence.cli.output import cut_short
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
@@ -16,7 +18,7 @@ class Sink:
     """Standard output in UTF-8; for a writer whose head comes last, a nameless file until then.
 
     An interrupt waits until a piece is written: half a finding would spoil everything before it for a program. A
-    second one does not wait. Raises BrokenPipeError when nobody reads on.
+    second one does not wait. Raises BrokenPipeError when nobody reads on, OutputError when no more can be written.
     """
 
     def __init__(self, *, late: bool) -> None:
@@ -47,7 +49,12 @@ class Sink:
     def put(self, text: str) -> None:
         """Write a piece. Raises KeyboardInterrupt behind it if one was asked for meanwhile."""
         self._busy = True
-        (self._spool or self._out).write(text.encode("utf-8", "backslashreplace"))
+        try:
+            (self._spool or self._out).write(text.encode("utf-8", "backslashreplace"))
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise cut_short(error) from None
         self._busy = False
         if self._asked:
             self._asked = False
@@ -56,6 +63,15 @@ class Sink:
     def finish(self, tail: str, head: str = "") -> None:
         """Write the last piece, and before everything the head that came late. An interrupt waits for the end."""
         self._busy = True
+        try:
+            self._end(tail, head)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise cut_short(error) from None
+        self._busy = False
+
+    def _end(self, tail: str, head: str) -> None:
         (self._spool or self._out).write(tail.encode("utf-8", "backslashreplace"))
         if self._spool is not None:
             self._out.write(head.encode("utf-8", "backslashreplace"))
@@ -63,4 +79,3 @@ class Sink:
             while block := self._spool.read(1 << 16):
                 self._out.write(block)
         self._out.flush()
-        self._busy = False

@@ -88,6 +88,8 @@ def review_list(as_json: bool) -> int:
     out = Out(as_json)
     if as_json:
         out.json({"version": 1, "layers": [one._asdict() for one in found]})
+    elif not found:
+        out.note("no session has a layer; ringfence shell --lane reviewer makes one")
     else:
         out.lines(
             f"{one.session}  {shown_size(one.used)} of {shown_size(one.size)} in {one.on}, "
@@ -151,7 +153,10 @@ def review_drop(session: str, as_json: bool) -> int:
     if as_json:
         out.json({"version": 1, "dropped": [{"session": name, "ended": ended} for name, ended in found]})
     else:
-        out.lines(f"dropped the layer of {name}; {ended} processes ended" for name, ended in found)
+        out.lines(
+            f"dropped the layer of {name}; {ended} {'process' if ended == 1 else 'processes'} ended"
+            for name, ended in found
+        )
     return EXIT_OK
 
 

@@ -59,6 +59,11 @@ class Reader:
         lower = posix.open(_raw(root), _FOLDER)
         try:
             before, after = entry(posix.fstat(lower)), entry(posix.fstat(upper))
+            ours = (posix.geteuid(), posix.getegid())
+            if ours[0] and (after.uid, after.gid) == ours:
+                # An owner or group that is not mapped could not be given to the layer's top (layer._copy_root), and
+                # an ordinary user's program can give it to nobody else: the difference is of our making.
+                after = after._replace(uid=before.uid, gid=before.gid)
             what = _metadata(before, after, lower, upper)
             if what:
                 yield Change(ChangeKind.METADATA, root, before, after, what)

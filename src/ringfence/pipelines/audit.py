@@ -140,12 +140,12 @@ def decisions_on(fence: Fence, call: ToolCall) -> Iterator[Decision]:
 
     count = 0
     for use in call.uses:
-        for path in readings(use.path, call.cwd):
+        for path in readings(use.path, call.cwd, fence.env.get("HOME")):
             count += 1
             yield fence.check(path, use.op, cwd=call.cwd)
     for text in call.commands:
         count += 1
-        for cwd in readings(call.cwd, "/"):
+        for cwd in readings(call.cwd, "/", None):
             yield of_command(fence.check_command(inner_text(text), cwd=cwd))
     if not call.understood:
         count += 1

@@ -177,7 +177,7 @@ def decide(text: str, reading: Reading, check: Check, below: Below) -> CommandDe
     unknowns = list(reading.unknowns)
     for use in reading.uses:
         decision = judge_use(use, check, below)
-        if use.soft and decision.verdict is not Verdict.ALLOW:
+        if use.soft and decision.verdict is not Verdict.ALLOW and _may_soften(use, decision):
             unknowns.append(_soften(use))
             continue
         decisions.append(decision)
@@ -196,6 +196,11 @@ def decide(text: str, reading: Reading, check: Check, below: Below) -> CommandDe
     return CommandDecision(
         Verdict.ALLOW, "allow.command", tuple(decisions), "every named path is allowed", text
     )
+
+
+def _may_soften(use: Use, decision: Decision) -> bool:
+    """Of reads only one that no rule names: to start a program elsewhere (`~/.local/bin/uv`) is not to read it."""
+    return use.op is not Op.READ or decision.code == "outside.read"
 
 
 def _soften(use: Use) -> Unknown:

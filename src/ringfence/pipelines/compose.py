@@ -42,14 +42,21 @@ def process_environment() -> dict[str, str]:
 
 
 def process_cwd() -> str:
-    """The working directory by its physical name. Raises FileNotFoundError if it was removed."""
+    """The working directory by its physical name. Raises UsageError if it was removed."""
     if sys.platform == "win32":
         import os
 
         return os.getcwd()
     from posix import getcwdb
 
-    return getcwdb().decode("utf-8", "surrogateescape")
+    try:
+        return getcwdb().decode("utf-8", "surrogateescape")
+    except OSError as error:
+        from ringfence.errors import UsageError
+
+        raise UsageError(
+            f"the current folder cannot be named: {error.strerror}", "it was removed: cd to one that is there"
+        ) from None
 
 
 def resolve(path: str) -> Site:

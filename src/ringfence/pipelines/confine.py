@@ -147,10 +147,12 @@ def weaknesses(policy: Policy, report: EnforcementReport) -> str:
         return ""
     lines = "\n".join(f"    {held.rule}: {held.subject}: {held.strength} ({held.why})" for held in short)
     least = f'"{policy.minimum}"{" for every rule" if policy.strict else ""}'
+    gone = any("does not exist yet" in held.why for held in short)
+    create = "create what does not exist yet, or correct its name;\n  otherwise: " if gone else ""
     return (
         f"nothing was run: the {report.engine} engine ({report.detail}) does not hold\n{lines}\n"
-        f"  the policy asks for {least}; to accept less write {_weaker(short, policy)} in your own policy file, "
-        "or move the tree out of the workspace"
+        f"  {create}the policy asks for {least}; to accept less write {_weaker(short, policy)} "
+        "in your own policy file, or move the tree out of the workspace"
     )
 
 

@@ -174,7 +174,7 @@ class Watch:
         if not found:
             return
         from ringfence.pipelines.journal import record_command
-        from ringfence.pipelines.say import complain
+        from ringfence.pipelines.say import complain, left_out
 
         lead = "refused by the fence" if certain else "if it failed for this reason, that was the fence"
         for decision in found:
@@ -184,6 +184,9 @@ class Watch:
             if decision.hint:
                 complain(f"ringfence:   next: {decision.hint}")
             record_command(self._fence.policy, "shell", self._command, self._cwd, decision, Strength.KERNEL)
+        if any(decision.code.startswith("outside.") for decision in found):
+            for note in left_out(self._fence.policy):
+                complain(f"ringfence:   note: {note}")
 
 
 def could(path: str) -> bool:

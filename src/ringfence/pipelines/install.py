@@ -12,8 +12,10 @@ from ringfence.agents import registry
 from ringfence.agents.by_hand import BY_HAND
 from ringfence.agents.wiring import Site, Wiring, read_text, write_text
 from ringfence.errors import EXIT_OK, EXIT_REFUSED, FenceError, NotEnforcedError, UsageError
+from ringfence.model import shown
 from ringfence.pipelines import compose, installed_files, launchers
 from ringfence.pipelines.canaries import WAIT, Check, canaries
+from ringfence.pipelines.say import left_out
 from ringfence.pipelines.words import flag_words
 from ringfence.records import Record
 
@@ -71,6 +73,7 @@ def install(agent: str, flags: Flags, scope: str, give_trust: bool = False) -> I
     trust_path = settings.trust_file(site)
     for one in filter(None, (path, trust_path)):
         _refuse_link(one)
+    _refuse_no_text(*flags.workspace, *flags.protect, flags.policy or "")
     text, trust_text = read_text(path), read_text(trust_path) if trust_path else None
     wiring, foreign = _wiring(agent, settings, site, policy, flags)
     new = settings.install_text(path, text, wiring)
@@ -95,8 +98,21 @@ def install(agent: str, flags: Flags, scope: str, give_trust: bool = False) -> I
         )
     if foreign:
         checks = (*checks, Check("shell prefix", True, "kernel", foreign))
-    checks = (*checks, *trust, *_surroundings(agent, settings, site))
+    unread = (Check("the policy file is taken whole", None, "none", note) for note in left_out(policy))
+    checks = (*checks, *trust, *_surroundings(agent, settings, site), *unread)
     return Installed(path, new != text, policy.workspace, checks, settings.NOTES.get(scope, ""))
+
+
+def _refuse_no_text(*paths: str) -> None:
+    """Before anything is written: settings files are UTF-8, and so could not name such a path."""
+    for path in paths:
+        try:
+            path.encode("utf-8")
+        except UnicodeEncodeError:
+            raise UsageError(
+                f"{shown(path)} is not UTF-8 text, so no settings file can name it; nothing was changed",
+                "rename the folder, or fence the agent with ringfence run",
+            ) from None
 
 
 def _undo(store: installed_files.Store, files: tuple[tuple[str, str | None], ...]) -> None:

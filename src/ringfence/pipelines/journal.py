@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ringfence.model import Decision, Policy, ToolCall
 
 NAME = "decisions.jsonl"
+CANARY = "ringfence-canary"
 _ROTATE = 4 * 1024 * 1024  # bytes; one older file is kept
 
 
@@ -102,8 +103,18 @@ def _make(folder: str) -> None:
         pass
 
 
+def _asked_by_us(entry: dict[str, object]) -> bool:
+    """Whether the agents' canary session or the canary's file stands in it (pipelines/canaries.py)."""
+    return entry.get("session") == CANARY or str(entry.get("path", "")).endswith(
+        f"/{CANARY}-that-must-not-exist"
+    )
+
+
 def last_refusal(policy: Policy) -> dict[str, object] | None:
-    """The newest entry whose verdict is not `allow`; None if there is none. Cold."""
+    """The newest entry whose verdict is not `allow`; None if there is none. Cold.
+
+    What `install` and `status` asked to be refused (their canaries) is passed over: nobody asks why.
+    """
     import io
     import json
     import os
@@ -118,6 +129,10 @@ def last_refusal(policy: Policy) -> dict[str, object] | None:
                 entry = json.loads(line)
             except ValueError:
                 continue  # a line cut short by a full disk
-            if isinstance(entry, dict) and entry.get("verdict") in ("deny", "ask"):
+            if (
+                isinstance(entry, dict)
+                and entry.get("verdict") in ("deny", "ask")
+                and not _asked_by_us(entry)
+            ):
                 return entry
     return None

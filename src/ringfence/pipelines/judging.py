@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from ringfence.agents.strings import trimmed
 from ringfence.model import Decision, Lane, Mode, Op, Posture, Rule, Strength, Verdict
 from ringfence.pipelines.say import quote
 from ringfence.records import Record
@@ -39,7 +40,9 @@ def judge_call(
     """(the strictest decision on everything the call names, the command to run instead or "")."""
     decisions = _on_terms(call, terms)
     decisions += [
-        fence.check(path, use.op, cwd=call.cwd) for use in call.uses for path in readings(use.path, call.cwd)
+        fence.check(path, use.op, cwd=call.cwd)
+        for use in call.uses
+        for path in readings(use.path, call.cwd, fence.env.get("HOME"))
     ]
     rewritten = ""
     for text in call.commands:
@@ -79,26 +82,30 @@ def _on_terms(call: ToolCall, terms: Terms) -> list[Decision]:
     return found
 
 
-def readings(path: str, cwd: str) -> list[str]:
+def readings(path: str, cwd: str, home: str | None) -> list[str]:
     """The path as the kernel reads it, and as programs do that tidy it first; each is judged and the strictest counts.
 
     Agents and tool servers run on runtimes that fold `..` as text before they open (behind a link that is another
-    place), trim blanks, or compose accents.
+    place), trim blanks, or compose accents. A `~/` is `home` for some and a plain name for others; both fold.
     """
     found = [path]
-    if ".." in path and path[:1] not in {"~", ""}:
-        from ringfence.resolve.descriptor import fold_text
-
-        found.append(fold_text(path if path.startswith("/") else f"{cwd}/{path}"))
-    if path != path.strip():
-        found.append(path.strip())
+    bare = trimmed(path)
+    if bare != path:
+        found.append(bare)
     if not path.isascii():
         from unicodedata import normalize
 
-        composed = normalize("NFC", path)
-        if composed != path:
-            found.append(composed)
-    return found
+        found += [one for one in (normalize("NFC", text) for text in tuple(found)) if one not in found]
+    if ".." in path:
+        from ringfence.resolve.descriptor import fold_text
+
+        # A program that trims or composes folds what it made of the text, so each reading is folded as well.
+        for text in tuple(found):
+            if ".." in text:
+                if home and text.startswith("~/"):
+                    found.append(fold_text(home + text[1:]))
+                found.append(fold_text(text if text.startswith("/") else f"{cwd}/{text}"))
+    return list(dict.fromkeys(found))
 
 
 def _judge_command(
@@ -110,7 +117,7 @@ def _judge_command(
         return Decision(Verdict.ALLOW, "allow.unfenced", "", fence.policy.default, "nothing is fenced"), ""
     wrapped = fenced_text(fence, call, text, terms, flags)
     said = text if wrapped is None else wrapped
-    reads = [fence.check_command(said, cwd=cwd) for cwd in readings(call.cwd, "/")]
+    reads = [fence.check_command(said, cwd=cwd) for cwd in readings(call.cwd, "/", None)]
     for read in reads:
         if read.verdict is Verdict.DENY:
             worst = fence.worst(read.uses)

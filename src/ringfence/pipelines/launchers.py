@@ -117,6 +117,9 @@ def write_shell(path: str, flags: Flags, shell: str) -> None:
 
 
 def _absolute(flags: Flags) -> list[str]:
+    from ringfence.pipelines.compose import process_cwd
+
+    process_cwd()  # in words where it is gone, which abspath says with a bare OSError
     made = flags._replace(
         workspace=tuple(os.path.abspath(os.path.expanduser(root)) for root in flags.workspace),
         protect=tuple(os.path.abspath(os.path.expanduser(root)) for root in flags.protect),

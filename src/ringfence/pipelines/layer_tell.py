@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from posix import WEXITSTATUS, WIFSIGNALED, WTERMSIG, isatty
 
+from ringfence.errors import OutputError
 from ringfence.model import ChangeKind, Verdict, shown
 from ringfence.pipelines.say import write_all
 from ringfence.render import changes as render
@@ -118,7 +119,14 @@ def _document(tried: Tried, diff: str) -> str:
 
 
 def _say(text: str) -> None:
-    write_all(1, text.encode("utf-8", "surrogateescape"))
+    try:
+        write_all(1, text.encode("utf-8", "surrogateescape"))
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(
+            f"standard output cannot be written: {error.strerror}", "the list above is not whole"
+        ) from None
 
 
 __all__ = ["ended", "full_line", "paint_here", "tell", "tell_kept"]

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 COVERED = (ZoneKind.WORKSPACE, ZoneKind.ZONE, ZoneKind.CACHE)
 _FOLDER = "layers"
 _LOCK = "lock"
+_STAGED = ".new"
 _CALL = "try-"  # of one call alone: dropped when its process is gone, with its temp folder
 AGE = 86_400.0
 """Seconds without a call after which a session's layer is dropped."""
@@ -243,7 +244,7 @@ def keep(folders: Folders, kept: Kept) -> None:
         **kept.data,
     }
     path = _raw(f"{folder}/{kept.name}")
-    new = path + b".%d.new" % getpid()
+    new = path + b".%d" % getpid() + _STAGED.encode()
     flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC
     try:
         fd = open(new, flags, 0o600)
@@ -290,17 +291,27 @@ def lives(kept: Kept) -> bool:
 
 
 def names(folders: Folders) -> list[str]:
+    return [name for name in _entries(folders) if not name.endswith(_STAGED)]
+
+
+def _entries(folders: Folders) -> list[str]:
     try:
         found = listdir(records_folder(folders) or "/nonexistent")
     except OSError:
         return []
-    return sorted(name for name in found if not name.endswith(".new") and name != _LOCK)
+    return sorted(name for name in found if name != _LOCK)
 
 
 def sweep(folders: Folders, but: str = "") -> None:
     """Clean up after every layer whose owner is gone, or that nobody used for long. `but`: a record that is
     the caller's to look at. One listing where there is none."""
-    for name in names(folders):
+    for name in _entries(folders):
+        if name.endswith(_STAGED):
+            # Whose writer was killed before the rename: the record before it, if any, still tells what there is.
+            writer = name[: -len(_STAGED)].rpartition(".")[2]
+            if writer.isdigit() and not processes.born(int(writer)):
+                forget(folders, name)
+            continue
         kept = find(folders, name)
         if name != but and kept is not None and (not lives(kept) or idle(folders, name) > AGE):
             drop(folders, kept)

@@ -51,15 +51,10 @@ def start_reviewer(
     """As `run.start_fenced`, on the layer of `session` (a plain name; "": one for this call alone)."""
     from ringfence.pipelines.run import start_fenced
 
-    roots = tuple(
-        zone.root for zone in policy.zones if zone.kind in layers.COVERED and zone.access is Access.WRITE
-    )
-    there = tuple(root for root in roots if posix.access(root.encode("utf-8", "surrogateescape"), 0))
-    if layers.stands_in_layer(env, there):
-        # The whole agent is on a layer already: in here everything is an ordinary fenced command.
+    def fenced(under: Policy) -> int:
         return start_fenced(
             fence,
-            policy,
+            under,
             program,
             line,
             cwd=cwd,
@@ -71,6 +66,14 @@ def start_reviewer(
             tidy=tidy,
             sink=sink,
         )
+
+    roots = tuple(
+        zone.root for zone in policy.zones if zone.kind in layers.COVERED and zone.access is Access.WRITE
+    )
+    there = tuple(root for root in roots if posix.access(root.encode("utf-8", "surrogateescape"), 0))
+    if layers.stands_in_layer(env, there):
+        # The whole agent is on a layer already: in here everything is an ordinary fenced command.
+        return fenced(policy)
     why = ""
     if engine == "landlock":
         why = "the landlock engine cannot build one"
@@ -86,21 +89,7 @@ def start_reviewer(
         f"ringfence: reviewer: no layer ({why}): the workspace is READ-ONLY for this command; "
         "build output has its place in $TMPDIR"
     )
-    policy = read_only(policy)
-    return start_fenced(
-        fence,
-        policy,
-        program,
-        line,
-        cwd=cwd,
-        env=env,
-        own=own,
-        engine=engine,
-        files=files,
-        tell=tell,
-        tidy=tidy,
-        sink=sink,
-    )
+    return fenced(read_only(policy))
 
 
 def with_repositories(policy: Policy) -> Policy:

@@ -6,7 +6,7 @@ from posix import write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ringfence.model import Decision
+    from ringfence.model import Decision, Policy
 
 
 def reason(decision: Decision) -> str:
@@ -18,6 +18,11 @@ def reason(decision: Decision) -> str:
 def quote(text: str) -> str:
     """One word for a POSIX shell."""
     return "'" + text.replace("'", "'\"'\"'") + "'"
+
+
+def left_out(policy: Policy) -> list[str]:
+    """What a policy file that nobody trusts asked for in vain (policy/merge.py, LeftOut), in words."""
+    return [note for note in policy.notes if "; to accept the file: ringfence policy trust " in note]
 
 
 def write_all(fd: int, data: bytes) -> None:

@@ -235,7 +235,8 @@ def prepare(policy: Policy, name: str) -> None:
     except OSError as error:
         raise NotEnforcedError(
             f"cannot make the session's private folders: {error.strerror}: {error.filename}",
-            "an agent's own read-only sandbox does that: switch it off, or set temp and caches in the policy",
+            "make it writable (XDG_CACHE_HOME names another place for caches), or set temp and caches in the policy; "
+            "an agent's own read-only sandbox does that too: switch it off",
         ) from None
 
 

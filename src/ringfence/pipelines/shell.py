@@ -217,7 +217,7 @@ def _before_git(policy: Policy, text: str, cwd: str, env: dict[str, str]) -> str
 
 def _refuse(fence: Fence, text: str, cwd: str, decision: CommandDecision, sink: Sink | None) -> int:
     from ringfence.pipelines.journal import record_command
-    from ringfence.pipelines.say import complain, reason
+    from ringfence.pipelines.say import complain, left_out, reason
 
     complain(f"ringfence: nothing was run: {decision.message}")
     for use in decision.uses:
@@ -226,4 +226,7 @@ def _refuse(fence: Fence, text: str, cwd: str, decision: CommandDecision, sink: 
             if sink is not None:
                 sink.tell(use, certain=True, ran=False)
             record_command(fence.policy, "shell", text, cwd, use)
+    if decision.code.startswith("outside."):
+        for note in left_out(fence.policy):
+            complain(f"ringfence:   note: {note}")
     return EXIT_REFUSED

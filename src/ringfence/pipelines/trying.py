@@ -16,6 +16,7 @@ from ringfence.errors import (
     EXIT_USAGE,
     FenceError,
     NotEnforcedError,
+    OutputError,
     UsageError,
 )
 from ringfence.kernel import processes
@@ -99,6 +100,8 @@ def run(words: Sequence[str]) -> int:
     except FenceError as error:
         complain(f"ringfence: {error}")
         return error.exit_code
+    except BrokenPipeError:
+        return EXIT_REFUSED  # the reader of the list went away
     except KeyboardInterrupt:
         return 130
     except Exception as error:  # noqa: BLE001 - the outermost door
@@ -132,6 +135,7 @@ def start(flags: Flags, program: list[str], wish: Wish) -> int:
     env = compose.process_environment()
     cwd = compose.process_cwd()
     fence = compose.fence_for(flags, env, cwd)
+    _check_export(wish.export)
     if not fence.policy.restricted:
         raise UsageError(
             "nothing was run: no workspace is named, so nothing could be told apart", "--workspace DIR"
@@ -155,6 +159,22 @@ def start(flags: Flags, program: list[str], wish: Wish) -> int:
         session.end_call(name)
         layers.remove_folder(policy.folders, kept.folder)
         layers.forget(policy.folders, kept.name)
+
+
+def _check_export(path: str) -> None:
+    """Before an hour's build, not behind it. Opens nothing: the program would see it. Raises OutputError."""
+    if not path:
+        return
+    next_step = "nothing was run; name a file in a folder that is there"
+    try:
+        posix.stat((path.rpartition("/")[0] or ("/" if path.startswith("/") else ".")) + "/.")
+    except OSError as error:
+        raise OutputError(f"--export {path}: {error.strerror}", next_step) from None
+    try:
+        posix.stat(path + "/.")
+    except OSError:
+        return
+    raise OutputError(f"--export {path}: it is a folder", next_step)
 
 
 def _try(
@@ -336,12 +356,13 @@ def _read(
 ) -> Tried:
     from ringfence.pipelines.layer_changes import read_back
     from ringfence.pipelines.layer_judge import limits_of, split_caches
+    from ringfence.pipelines.say import left_out
 
     back = read_back(standing.layer, standing.held.top, _counted(meter, "reading back"))
     meter.wipe()
     changes, caches = split_caches(judge.policy, back.changes)
     judged = judge.all(changes)
-    notes = []
+    notes = left_out(judge.policy)
     if caches:
         notes.append(f"{len(caches)} changes in the private caches were thrown away with the layer")
     if left:
@@ -409,18 +430,25 @@ def _diff(wish: Wish, standing: layer_run.Standing, tried: Tried) -> str:
 
     text = unified(standing.layer, standing.held.top, [one.change for one in tried.changes])
     if wish.export:
-        fd = posix.open(
-            wish.export.encode("utf-8", "surrogateescape"),
-            posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC | posix.O_CLOEXEC,
-            0o666,
-        )
+        _export(wish.export, text.encode("utf-8", "surrogateescape"))
+    return text
+
+
+def _export(path: str, data: bytes) -> None:
+    """Raises OutputError."""
+    flags = posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC | posix.O_CLOEXEC
+    try:
+        fd = posix.open(path.encode("utf-8", "surrogateescape"), flags, 0o666)
         try:
             from ringfence.pipelines.say import write_all
 
-            write_all(fd, text.encode("utf-8", "surrogateescape"))
+            write_all(fd, data)
         finally:
             posix.close(fd)
-    return text
+    except OSError as error:
+        raise OutputError(
+            f"--export {path}: {error.strerror}", "nothing was applied; name another file"
+        ) from None
 
 
 def _asked(tried: Tried) -> bool:

@@ -153,7 +153,10 @@ def _near_file(path: str) -> str:
         names = os.listdir(os.path.dirname(path))
     except OSError:
         return f"there is no folder {os.path.dirname(path)} either"
-    return nearest(os.path.basename(path), [n for n in names if n.endswith(".toml")] or [FILE_NAME])
+    known = [name for name in names if name.endswith(".toml")]
+    if not known:
+        return f"name a policy file; {os.path.dirname(path)} holds none (no *.toml)"
+    return nearest(os.path.basename(path), known)
 
 
 def _project_files(

@@ -184,7 +184,7 @@ _TOOLS = frozenset(
 def run_file(call: Call) -> str | None:
     """`./name`: a file of the project. Known only if this very text wrote or built it."""
     walk, state = call.walk, call.state
-    walk.touch(Op.READ, call.path, state, "run")
+    walk.touch(Op.READ, call.path, state, "run", soft=True)
     full = fold(state.cwds[0], call.path) if len(state.cwds) == 1 and state.cwds[0] != UNKNOWN else ""
     if full in state.built:
         outside_arguments(call, call.args)
