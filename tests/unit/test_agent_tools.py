@@ -213,6 +213,7 @@ TOOLS = [
     ("vscode", "insert_edit_into_file", {"filePath": "/x"}, [(C, "/x")]),
     ("vscode", "create_directory", {"dirPath": "/x"}, [(C, "/x")]),
     ("vscode", "apply_patch", {"input": PATCH, "explanation": "/etc"}, PATCHED),
+    ("vscode", "apply_patch", {"input": PATCH, "patch": "*** Add File: /y\n+x\n"}, [(C, "/y"), *PATCHED]),
     ("vscode", "read_file", {"filePath": "/x", "startLine": 1}, [(R, "/x")]),
     ("vscode", "list_dir", {"path": ".."}, [(R, "..")]),
     ("vscode", "file_search", {"query": "/etc/**"}, [(R, "/etc")]),

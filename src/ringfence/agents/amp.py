@@ -72,7 +72,7 @@ def decode(payload: object, exists: Callable[[str], bool]) -> ToolCall:
 
 def _uses(tool: str, given: dict[str, object], exists: Callable[[str], bool]) -> tuple[PathUse, ...]:
     if tool == "apply_patch":
-        return patches.patch_uses(NAME, tool, given.get("patchText"))
+        return patches.field_patch_uses(NAME, tool, given)
     if tool in GLOBS:
         key = GLOBS[tool]
         pattern = given.get(key)

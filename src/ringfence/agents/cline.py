@@ -133,7 +133,7 @@ def _line(tool: str, value: object) -> str:
 
 def _uses(tool: str, given: dict[str, object], exists: Callable[[str], bool]) -> tuple[PathUse, ...]:
     if tool == "apply_patch":
-        return patches.patch_uses(NAME, tool, given.get("input"))
+        return patches.field_patch_uses(NAME, tool, given)
     if tool == "read_files":
         return _files(tool, given)
     if tool in PATHS:

@@ -69,7 +69,7 @@ def decode(payload: object, exists: Callable[[str], bool]) -> ToolCall:
 
 def _uses(tool: str, given: Mapping[str, object], exists: Callable[[str], bool]) -> tuple[PathUse, ...]:
     if tool == "ApplyPatch":
-        return patches.patch_uses(NAME, tool, given.get("input"))
+        return patches.field_patch_uses(NAME, tool, given)
     if tool == "Edit":
         # The form with several `changes` was seen by others alone: whatever in it names a path counts.
         named = fields.field_uses(NAME, tool, given, (("file_path", _WRITE, fields.ONE),))

@@ -76,7 +76,7 @@ def decode(payload: object, exists: Callable[[str], bool]) -> ToolCall:
 
 def _uses(tool: str, given: dict[str, object], exists: Callable[[str], bool]) -> tuple[PathUse, ...]:
     if tool == "apply_patch":
-        return patches.patch_uses(NAME, tool, given.get("input"))
+        return patches.field_patch_uses(NAME, tool, given)
     if tool == "multi_replace_string_in_file":
         return _replacements(tool, given)
     if tool == "file_search":
