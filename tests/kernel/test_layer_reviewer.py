@@ -270,7 +270,7 @@ def test_the_words_of_review(product, who):
     assert json.loads(product.run("review", "diff", "--json", "--workspace", product.ws).text)["layers"]
     assert json.loads(product.run("review", "list", "--json").text)["layers"][0]["session"] == "r1"
     done = product.run("review", "drop", "--session", "r1")
-    assert (done.status, done.text) == (0, "dropped the layer of r1; 1 processes ended\n")
+    assert (done.status, done.text) == (0, "dropped the layer of r1; 1 process ended\n")
     assert product.run("review", "drop", "--session", "r1").status == 2
 
 
