@@ -287,6 +287,7 @@ def test_sigkill_of_the_wrapper_ends_the_program_but_not_its_background_jobs(mod
         job, program = map(int, process.stdout.readline().split())
         try:
             assert alive(program)
+            time.sleep(0.3)  # the tie is made just after the program began to run (kernel/spawn.py)
             process.kill()
             process.wait()
             assert soon(lambda: not alive(program))

@@ -23,7 +23,8 @@ def generator():
 def test_the_pages_are_current():
     pages = lanes_docs.pages(generator().table(), HOLES)
     folder = os.path.join(ROOT, "docs", "agents")
-    assert set(os.listdir(folder)) == set(pages), "run scripts/gen_agents.py"
+    # failures.md is measured, by tests/e2e/test_failures.py.
+    assert set(os.listdir(folder)) - {"failures.md"} == set(pages), "run scripts/gen_agents.py"
     for name, text in pages.items():
         with open(os.path.join(folder, name), encoding="utf-8") as file:
             assert file.read() == text, f"{name} is out of date: run scripts/gen_agents.py"
