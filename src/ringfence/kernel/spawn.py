@@ -143,8 +143,8 @@ class Tie:
     PR_SET_PDEATHSIG can only be asked for by the child, between fork and exec. Here it is done from outside: a pipe
     whose two ends are both ours and both send a signal when the other is closed (O_ASYNC with F_SETSIG, fcntl(2)).
     However we end, the kernel closes them, one first. Unlike the program's own wish it cannot be taken back by it.
-    What remains: nothing holds until `bind`, which comes when this thread runs again after the program's exec: some 10 µs
-    later, on a busy machine a millisecond and more.
+    What remains: nothing holds until `bind`, which comes when this thread runs again after the program's exec: some
+    10 µs later, on a busy machine a millisecond and more.
     """
 
     __slots__ = ("_ends",)
