@@ -266,7 +266,9 @@ def can_install(agent: str = "claude") -> bool:
     """Whether the product under test has an installer for this agent."""
     asked = [sys.executable, "-m", "ringfence", "install", "--help"]
     done = subprocess.run(asked, env=product_env("/nonexistent"), capture_output=True, text=True, check=False)
-    return done.returncode == 0 and agent in done.stdout
+    return done.returncode == 0 and agent in "".join(
+        done.stdout.split()
+    )  # the usage line is wrapped within words
 
 
 def agent_env(rig: Rig, stage: Stage) -> dict[str, str]:
